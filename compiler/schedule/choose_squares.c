@@ -12,6 +12,8 @@ struct squares {
   const struct stmt *loops[LOOPS_MAX], *store;
   int64_t extents[LOOPS_MAX];
   int count, rows, lanes; /* loops: along which elements go, and are read */
+  int turned;             /* loads along the lanes */
+  uint8_t *seen;          /* by expression */
   double elements;
   int64_t vector, side; /* lanes of a vector; of a square */
 };
@@ -48,25 +50,27 @@ static int loop_along(const struct squares *s, const expr_id *index, int rank) {
   }
   return -1;
 }
-/* Whether each load that varies with the rows lies along them, or along the same other loop, at least one of them so. */
+/* Whether each load that varies with the rows lies along them, or along the same other loop, a few of them so. */
 static bool find_lanes(struct squares *s, expr_id e) {
   const struct kernel *k = s->n->k;
   const struct expr *x = expr_get(k, e);
-  if (!uses_local(s->n->uses, e, local_of(s, s->rows)))
+  if (s->seen[e] || !uses_local(s->n->uses, e, local_of(s, s->rows)))
     return true;
+  s->seen[e] = 1;
   for (int i = 0; i < x->count && x->op != SCALAR_LOAD; i++)
     if (!find_lanes(s, expr_operand(k, e, i)))
       return false;
   if (x->op != SCALAR_LOAD)
     return true;
   const expr_id *index = &k->operands.items[x->first];
+  enum dtype dtype = k->buffers.items[x->imm].dtype;
   int along = loop_along(s, index, x->count);
   bool is_apart = along >= 0 && along != s->rows && !uses_local(s->n->uses, index[x->count - 1], local_of(s, s->rows));
-  if (is_apart && (s->lanes < 0 || s->lanes == along) && dtype_is_word(k->buffers.items[x->imm].dtype)) {
+  if (is_apart && (s->lanes < 0 || s->lanes == along) && dtype_is_word(dtype)) {
     s->lanes = along;
-    return true;
+    return ++s->turned <= SQUARE_LOADS;
   }
-  return along == s->rows;
+  return along == s->rows && !dtype_is_complex(dtype);
 }
 /* What no square of this side covers goes element by element. */
 static double cycles_of(const struct squares *s, int64_t side) {
@@ -98,7 +102,7 @@ static const char *other_loops(const struct squares *s) {
   return text;
 }
 void propose_squares(const struct nest *n, struct candidates *out) {
-  struct squares s = {.n = n, .rows = -1, .lanes = -1};
+  struct squares s = {.n = n, .rows = -1, .lanes = -1, .seen = arena_alloc(n->arena, n->k->exprs.count)};
   if (!find_loops(&s))
     return;
   s.rows = loop_along(&s, s.store->index, s.store->index_count);

@@ -17,7 +17,7 @@ static const double tail_top[] = {-7.784894002430293e-03, -3.223964580411365e-01
                                   -2.549732539343734e+00, 4.374664141464968e+00,  2.938163982698783e+00};
 static const double tail_bottom[] = {7.784695709041462e-03, 3.224671290700398e-01, 2.445134137142996e+00, 3.754408661907416e+00, 1};
 
-/* The quantile of p in (0, 1/2], q = p - 1/2, to 10 digits: enough for a float. */
+/* The quantile of p in (0, 1/2], q = p - 1/2, to 9 digits: enough for a float. */
 static struct element rough_quantile(struct formula *f, struct element p, struct element q) {
   struct element r = mul(f, q, q);
   struct element middle = divide(f, mul(f, q, POLYNOMIAL(r, middle_top)), POLYNOMIAL(r, middle_bottom));

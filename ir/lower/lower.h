@@ -353,7 +353,7 @@ struct kb_places {
   value_id value;  /* of variants */
 };
 
-#define KB_DEPTH 32
+#define KB_DEPTH (LIMIT_RANK + 8) /* loops over all axes, and what builders put around and into them */
 struct kb {
   struct op_call *c;
   struct kernel *k;

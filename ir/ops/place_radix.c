@@ -4,6 +4,8 @@
 
 #define DIGITS 256
 
+_Static_assert(PLACE_KEYS_MIN *PLACE_COUNTS >= DIGITS, "a row of counts has room for all digits");
+
 static expr_id digit_of(struct place_sort *s, expr_id place, int byte) {
   struct kb *kb = s->kb;
   expr_id key = s->key(s, place);
@@ -13,11 +15,11 @@ static expr_id digit_of(struct place_sort *s, expr_id place, int byte) {
 }
 static expr_id count_get(struct place_sort *s, expr_id digit) {
   s->at[s->axis] = digit;
-  return kb_get(s->kb, kb_local(s->kb, expr_cast(s->kb->k, DTYPE_INT64, kb_load(s->kb, s->counts, s->at).re)));
+  return kb_get(s->kb, kb_local(s->kb, kb_load(s->kb, s->counts, s->at).re));
 }
 static void count_put(struct place_sort *s, expr_id digit, expr_id count) {
   s->at[s->axis] = digit;
-  kb_store(s->kb, s->counts, s->at, real_element(expr_cast(s->kb->k, DTYPE_INT32, count)));
+  kb_store(s->kb, s->counts, s->at, real_element(count));
 }
 
 /* counts[d]: how many keys have a smaller byte. */

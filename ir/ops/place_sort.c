@@ -1,8 +1,6 @@
 /* place_sort.c: see place_sort.h. */
 #include "ir/ops/place_sort.h"
 
-#define KEYS_MIN 128 /* elements of a row: with fewer its bytes take longer to count than the row to merge */
-
 static expr_id place_at(struct place_sort *s, uint32_t buffer, expr_id i) {
   s->at[s->axis] = i;
   return kb_load(s->kb, buffer, s->at).re;
@@ -57,9 +55,9 @@ void place_sort(struct place_sort *s, dim length) {
   struct kb *kb = s->kb;
   expr_id n = kb_dim(kb, length);
   int64_t known = op_dim_value(kb->c, length);
-  if (s->key && (known < 0 || known >= KEYS_MIN)) {
+  if (s->key && (known < 0 || known >= PLACE_KEYS_MIN)) {
     if (known < 0)
-      kb_if(kb, kb_le(kb, kb_int(kb, KEYS_MIN), n));
+      kb_if(kb, kb_le(kb, kb_int(kb, PLACE_KEYS_MIN), n));
     place_radix_sort(s, n);
     if (known >= 0)
       return;

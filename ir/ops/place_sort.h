@@ -13,18 +13,19 @@ struct place_sort {
   /* Whether the element at place a must stand before the one at place b. */
   expr_id (*comes_before)(struct place_sort *s, expr_id a, expr_id b);
   const void *data; /* for it */
-  /* The key of the element at a place, an unsigned number of so many bytes, smaller ones first, that agrees with comes_before; NULL: there
-   * is none. */
+  /* The key of the element at a place, an unsigned number of so many bytes, smaller ones first, that agrees with comes_before but for NaN,
+   * which only keys put in an order; NULL: there is none. */
   expr_id (*key)(struct place_sort *s, expr_id place);
   int key_bytes;
-  uint32_t counts; /* for keys: an i32 buffer like `order`, whose rows are PLACE_COUNTS times as long */
+  uint32_t counts; /* for keys: a buffer like `order`, whose rows are PLACE_COUNTS times as long */
 };
 #define PLACE_COUNTS 2
+#define PLACE_KEYS_MIN 128 /* elements of a row: with fewer its bytes take longer to count than the row to merge */
 void place_sort(struct place_sort *s, dim length);
 /* The place that stands at i. */
 expr_id place_sort_get(struct place_sort *s, expr_id i);
 
-/* place_radix.c: by keys; n >= 256 / PLACE_COUNTS */
+/* place_radix.c: by keys; n >= PLACE_KEYS_MIN */
 void place_radix_sort(struct place_sort *s, expr_id n);
 
 #endif

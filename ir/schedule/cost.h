@@ -49,6 +49,8 @@ double op_vector_ns(enum scalar_op op, enum dtype dtype);
 #define PAR_OPERATIONS 2       /* begin and end of a loop of par as lanes */
 #define RED_OPERATIONS 15      /* of a sum: its lanes are added up */
 
+#define SQUARE_LOADS 2 /* that are transposed in registers for one store (codegen_square.c): each takes as many as a square has rows */
+
 /* ---- loops and tasks ---- */
 
 #define TRIPS_OPEN 64.0   /* of a loop whose extent is a size */

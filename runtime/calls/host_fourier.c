@@ -1,4 +1,5 @@
-/* host_fourier.c: transforms along an axis whose length only the step knows, or that is very long and has a large prime factor. */
+/* host_fourier.c: transforms along an axis whose length only the step knows, or that is above 2^15 and has a
+ * prime factor above 13. */
 #include <stdlib.h>
 
 #include "runtime/host/host.h"

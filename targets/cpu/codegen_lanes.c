@@ -154,7 +154,7 @@ static bool expr_fits(struct codegen *c, expr_id e, bool conditional, uint8_t *s
 
 struct legality {
   bool is_par, has_check, has_store, has_red;
-  int turning; /* while loops around the statement: where lanes store in one, they are arrays of their own, and lie apart */
+  int turning; /* while loops around the statement: stores in one are refused, as their lanes mostly lie apart */
 };
 static bool block_fits(struct codegen *c, const struct stmt *s, bool conditional, struct legality *l) {
   uint8_t *seen = arena_alloc(&c->m->arena, c->k->exprs.count);

@@ -32,17 +32,17 @@ static bool lies_along(struct codegen *c, const expr_id *index, int count, uint3
   return count > 0 && moves_by_one(c, index[count - 1], along) && !expr_uses_local(c, index[count - 1], across);
 }
 
-#define TURNED_MAX 2 /* loads, each of which takes as many registers as the square has rows */
-
 struct turned_loads {
-  expr_id of[TURNED_MAX];
+  expr_id of[SQUARE_LOADS];
   int count;
+  uint8_t *seen; /* by expression */
 };
 /* Whether what e loads for each of the rows lies along them, or along the lanes, to be transposed. */
 static bool find_turned(struct codegen *c, expr_id e, uint32_t lanes, uint32_t rows, struct turned_loads *out) {
   const struct expr *x = expr_get(c->k, e);
-  if (!expr_uses_local(c, e, rows))
+  if (out->seen[e] || !expr_uses_local(c, e, rows))
     return true;
+  out->seen[e] = 1;
   if (x->op != SCALAR_LOAD) {
     for (int i = 0; i < x->count; i++)
       if (!find_turned(c, expr_operand(c->k, e, i), lanes, rows, out))
@@ -55,10 +55,7 @@ static bool find_turned(struct codegen *c, expr_id e, uint32_t lanes, uint32_t r
     return false;
   if (!lies_along(c, index, x->count, lanes, rows) || !dtype_is_word(dtype))
     return lies_along(c, index, x->count, rows, lanes);
-  for (int i = 0; i < out->count; i++)
-    if (out->of[i] == e)
-      return true;
-  if (out->count == TURNED_MAX)
+  if (out->count == SQUARE_LOADS)
     return false;
   out->of[out->count++] = e;
   return true;
@@ -71,7 +68,7 @@ static bool find_square(struct codegen *c, const struct stmt *rows, struct turne
   enum dtype dtype = c->k->buffers.items[store->buffer].dtype;
   bool fits = expr_is_const(c->k, rows->value, &count) && count == lanes->width && count <= COPIES_MAX && (count & (count - 1)) == 0 &&
               c->lanes == 1 && c->copies == 1 && dtype_is_word(dtype) && count * (int64_t)dtype_size(dtype) <= c->m->cpu->vector_bytes;
-  out->count = 0;
+  *out = (struct turned_loads){.seen = arena_alloc(&c->m->arena, c->k->exprs.count)};
   return fits && !is_register_access(c, store->buffer) && lies_along(c, store->index, store->index_count, rows->local, lanes->local) &&
          find_turned(c, store->value, lanes->local, rows->local, out) && out->count > 0;
 }
@@ -91,7 +88,7 @@ void emit_square_copy(struct codegen *c, const struct stmt *rows) {
   const struct stmt *lanes = rows->body, *store = lanes->body;
   uint32_t n = (uint32_t)lanes->width;
   struct turned_loads turned;
-  value v[TURNED_MAX][COPIES_MAX];
+  value v[SQUARE_LOADS][COPIES_MAX];
   find_square(c, rows, &turned);
   for (int e = 0; e < turned.count; e++) {
     for (uint32_t i = 0; i < n; i++) {

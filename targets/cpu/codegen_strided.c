@@ -26,10 +26,10 @@ static value element_mask(struct codegen *c, struct stride s) {
       places[place_of(c, s, i) + part] = i;
   return shuffled(c, c->mask ? c->mask : all, nothing, places, count);
 }
-/* The address of the first element from that of lane 0. */
+/* The address of the first element from that of lane 0; of lanes that the mask leaves out it may lie in front of the buffer. */
 static value first_address(struct codegen *c, struct stride s, LLVMTypeRef element, value address) {
   value back = const_i64(c, -(int64_t)place_of(c, s, 0));
-  return s.lanes < 0 ? LLVMBuildInBoundsGEP2(c->b, element, address, &back, 1, "") : address;
+  return s.lanes < 0 ? LLVMBuildGEP2(c->b, element, address, &back, 1, "") : address;
 }
 
 value emit_strided_load(struct codegen *c, LLVMTypeRef element, value address, uint32_t align, struct stride s, uint32_t part) {

@@ -105,6 +105,35 @@ static void transpositions_give_the_bits_of_their_schedules(void **state) {
   }
 }
 
+/* What is used twice of each element, again and again, is looked at once; three elements that lie across are too many. */
+static void squares_of_long_computations_are_found_at_once(void **state) {
+  (void)state;
+  struct proposals p;
+  struct arena arena;
+  arena_init(&arena);
+  const char *steps = "%0 = a[i0,i2,i1] ";
+  for (int i = 0; i < 60; i++)
+    steps = arena_printf(&arena, "%s%%%d = sub(mul(%%%d, 0x1p-1:f32), mul(%%%d, %%%d)) ", steps, i + 1, i, i, i);
+  proposals_begin(&p,
+                  arena_printf(&arena,
+                               "kernel k(in a: f32[3,67,37], out b: f32[3,37,67]) { par i0 < 3 { par i1 < 37 { par i2 < 67 { %s "
+                               "b[i0,i1,i2] = %%60 } } } }",
+                               steps),
+                  machine_find("native"));
+  nest_candidates(&p.nest, &p.all);
+  assert_int_equal(p.all.items.count, 2);
+  check_candidate(p.k, &p.all.items.items[1], &p.arena);
+  proposals_end(&p);
+  proposals_begin(&p,
+                  "kernel k(in a: f32[64,64], in b: f32[64,64], in c: f32[64,64], out d: f32[64,64]) { par i0 < 64 { par i1 < 64 { "
+                  "d[i0,i1] = add(add(a[i1,i0], b[i1,i0]), c[i1,i0]) } } }",
+                  machine_find("native"));
+  nest_candidates(&p.nest, &p.all);
+  assert_int_equal(p.all.items.count, 1);
+  proposals_end(&p);
+  arena_deinit(&arena);
+}
+
 /* By channel, with rests of tiles and of vectors, and the gradient of such a filter. */
 static void depthwise_convolutions_give_the_bits_of_their_schedules(void **state) {
   (void)state;
@@ -251,6 +280,7 @@ int main(void) {
     cmocka_unit_test(what_is_open_gives_the_bits_of_its_schedules),
     cmocka_unit_test(convolutions_give_the_bits_of_their_schedules),
     cmocka_unit_test(transpositions_give_the_bits_of_their_schedules),
+    cmocka_unit_test(squares_of_long_computations_are_found_at_once),
     cmocka_unit_test(depthwise_convolutions_give_the_bits_of_their_schedules),
     cmocka_unit_test(code_gives_the_bits_of_the_schedule_for_any_threads),
   };

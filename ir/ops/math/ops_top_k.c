@@ -5,9 +5,11 @@
 #include "ir/ops/accumulate.h"
 #include "ir/ops/place_sort.h"
 
-#define LIST_MAX 256  /* the list takes up to k steps for each element, */
-#define LIST_FEW 64   /* and most of them where it takes more than this, */
-#define LIST_SHARE 16 /* and one of so many elements goes in */
+/* A list takes up to k steps for each element: it keeps LIST_FEW; or LIST_MAX where an element goes in only now and then, as of rows more
+ * than LIST_SHARE times as long, or open ones. */
+#define LIST_MAX 256
+#define LIST_FEW 64
+#define LIST_SHARE 16
 
 static status top_k_count(struct op_call *c, dim *k) {
   if (c->in_count < 2) {
@@ -245,7 +247,7 @@ static struct place_sort places_of(struct kb *kb, const struct flow_value *x, co
   s.merged = kb_out(kb, DTYPE_INT64, x->rank, x->dims);
   memcpy(dims, x->dims, sizeof dims);
   dims[x->rank - 1] = op_mul(kb->c, x->dims[x->rank - 1], op_dim(kb->c, PLACE_COUNTS));
-  s.counts = kb_out(kb, DTYPE_INT32, x->rank, dims);
+  s.counts = kb_out(kb, DTYPE_INT64, x->rank, dims);
   return s;
 }
 
