@@ -1,6 +1,6 @@
 /* codegen_math_double.c: float64 functions written out as arithmetic, as codegen_math.c does those of float32; --math strict keeps libm's,
- * which take one number after the other. Coefficients of log are Sun's (fdlibm), those of tanh Cephes', those of exp Taylor's: on so short an
- * interval the first that is left out is below 2^-57. Errors are below 2 ulp; tests/targets/test_cpu_math.c measures them. */
+ * which take one number after the other. Coefficients of log are Sun's (fdlibm), those of tanh Cephes', those of exp Taylor's: on so short
+ * an interval the first that is left out is below 2^-57. Errors are below 2 ulp; tests/targets/test_cpu_math.c measures them. */
 #include "targets/cpu/codegen_math.h"
 
 #define ROUNDER 6755399441055744.0 /* 1.5 * 2^52 */
