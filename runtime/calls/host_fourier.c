@@ -2,8 +2,8 @@
  * prime factor above 13. */
 #include <stdlib.h>
 
-#include "runtime/host/host.h"
 #include "base/fourier.h"
+#include "runtime/host/host.h"
 
 /* The line of elements `apart` from each other. */
 struct line {

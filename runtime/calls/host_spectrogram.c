@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/host/host.h"
 #include "base/fourier.h"
+#include "runtime/host/host.h"
 
 /* ---- the spectrum of a window ---- */
 

@@ -151,6 +151,7 @@ value buffer_dim(struct codegen *c, kernel_dim dim);
 
 /* Of an access whose address varies: more than a vector load; and whether its index can be a scalar. */
 bool access_is_scattered(struct codegen *c, uint32_t buffer, const expr_id *index);
+bool access_is_far(struct codegen *c, uint32_t buffer, const expr_id *index); /* each lane has an address of its own */
 /* What it costs to load or store the lanes, beside a vector's load, 1; `alone`: a lane that is accessed by itself. */
 double access_operations(struct codegen *c, uint32_t buffer, const expr_id *index, double lanes, double alone);
 bool access_is_affine(struct codegen *c, uint32_t buffer, const expr_id *index);

@@ -88,9 +88,11 @@ bool access_is_scattered(struct codegen *c, uint32_t buffer, const expr_id *inde
   int64_t stride = stride_of(c, &c->k->buffers.items[buffer], index);
   return stride != 0 && stride != 1;
 }
+bool access_is_far(struct codegen *c, uint32_t buffer, const expr_id *index) {
+  return stride_of(c, &c->k->buffers.items[buffer], index) == STRIDE_FAR;
+}
 double access_operations(struct codegen *c, uint32_t buffer, const expr_id *index, double lanes, double alone) {
-  int64_t stride = stride_of(c, &c->k->buffers.items[buffer], index);
-  return stride == STRIDE_FAR ? lanes * alone : stride == 0 || stride == 1 ? 1 : STRIDED_OPERATIONS;
+  return access_is_far(c, buffer, index) ? lanes * alone : access_is_scattered(c, buffer, index) ? STRIDED_OPERATIONS : 1;
 }
 bool access_is_affine(struct codegen *c, uint32_t buffer, const expr_id *index) {
   return all_affine(c, &c->k->buffers.items[buffer], index);

@@ -230,7 +230,7 @@ static double lines_kept_open(struct codegen *c, const struct stmt *loop, double
   double sum = 0;
   for (const struct stmt *s = loop->body; s; s = s->next) {
     int64_t step;
-    if (s->kind == STMT_STORE && s->index_count && access_operations(c, s->buffer, s->index, lanes, 1) == lanes &&
+    if (s->kind == STMT_STORE && s->index_count && access_is_far(c, s->buffer, s->index) &&
         expr_coefficient(c, s->index[s->index_count - 1], loop->local, &step) && (step == 1 || step == -1))
       sum += lanes * OPEN_LINE_OPERATIONS;
   }

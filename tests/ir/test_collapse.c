@@ -249,7 +249,8 @@ static const struct line_case {
   const char *name, *kernel, *expected, *copy; /* NULL: there is none */
 } lines[] = {
   {"a batch of products whose factor was transposed",
-   "kernel k(in a: f32[2,3,4], in b: f32[4,2,5], out c: f32[2,3,5]) { par i0 < 2 { par i1 < 3 { par i2 < 5 { var v0: f32 = 0:f32 red i3 < 4 "
+   "kernel k(in a: f32[2,3,4], in b: f32[4,2,5], out c: f32[2,3,5]) { par i0 < 2 { par i1 < 3 { par i2 < 5 { "
+   "var v0: f32 = 0:f32 red i3 < 4 "
    "{ v0 = add(v0, mul(a[i0,i1,i3], b[i3,i0,i2])) } c[i0,i1,i2] = v0 } } } }",
    "kernel k(in a: f32[2,3,4], in b: f32[4,2,5], out c: f32[2,3,5], in d: f32[2,4,5]) { par i0 < 2 { par i1 < 3 { par i2 < 5 { "
    "var v0: f32 = 0:f32 red i3 < 4 { v0 = add(v0, mul(a[i0,i1,i3], d[i0,i3,i2])) } c[i0,i1,i2] = v0 } } } }",
