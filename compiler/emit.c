@@ -50,6 +50,24 @@ static bool variable_is_here(const struct emitter *e, const struct flow_var *var
   return var->task == e->task || (var->task == TASK_DRIVER && e->build->cluster.tasks.count == 1);
 }
 
+static uint32_t emit_panels(struct emitter *e, const struct panels *p) {
+  int64_t words[PANEL_WORDS + 2 * LIMIT_RANK] = {
+    [PANEL_RANK] = p->rank, [PANEL_LANES] = p->lanes, [PANEL_COUNT] = p->count, [PANEL_WIDTH] = p->width, [PANEL_OUTER] = p->outer};
+  for (int i = 0; i < p->rank; i++) {
+    words[PANEL_WORDS + 2 * i] = p->dims[i];
+    words[PANEL_WORDS + 2 * i + 1] = p->order[i];
+  }
+  return emit_words(e, words, PANEL_WORDS + 2 * (uint32_t)p->rank);
+}
+static struct constant in_panels(struct emitter *e, const struct panels *p, const struct constant *dense) {
+  struct constant out = {.dtype = dense->dtype, .rank = p->rank + 1};
+  out.count = panels_sizes(p, out.dims);
+  void *data = arena_alloc(e->arena, (size_t)out.count * dtype_size(out.dtype));
+  panels_pack(p, dense->data, dtype_size(out.dtype), data);
+  out.data = data;
+  return out;
+}
+
 static void emit_variable(struct emitter *e, uint32_t number) {
   const struct flow_var *var = &e->build->vars.items[number];
   struct program_variable out = {.name = emit_text(e, var->name),
@@ -62,14 +80,16 @@ static void emit_variable(struct emitter *e, uint32_t number) {
   out.slice = emit_text(e, variable_slice(e->build, number));
   out.rank = (uint8_t)(var->has_shape ? var->rank : 0);
   out.dims = emit_words(e, var->dims, out.rank);
+  out.panels = var->panels ? emit_panels(e, var->panels) + 1 : 0;
   for (uint32_t i = 0; i < e->build->initials.count; i++) {
     const struct var_initial *initial = &e->build->initials.items[i];
     if (initial->var != number)
       continue;
     out.has_initial = PROGRAM_INITIAL_DATA;
-    out.initial_rank = (uint32_t)initial->value.rank;
-    out.initial_dims = emit_words(e, initial->value.dims, out.initial_rank);
-    out.initial = emit_elements(e, initial->value.dtype, initial->value.data, (uint64_t)initial->value.count);
+    const struct constant value = var->panels ? in_panels(e, var->panels, &initial->value) : initial->value;
+    out.initial_rank = (uint32_t)value.rank;
+    out.initial_dims = emit_words(e, value.dims, out.initial_rank);
+    out.initial = emit_elements(e, value.dtype, value.data, (uint64_t)value.count);
   }
   vec_push(&e->variables, out);
 }

@@ -87,37 +87,6 @@ const char *panels_text(const struct panels *p, struct arena *arena) {
   return arena_printf(arena, "%s[%s%%%lld]", text, lanes, (long long)p->width);
 }
 
-int64_t panels_sizes(const struct panels *p, int64_t *sizes) {
-  int64_t count = p->width;
-  for (int i = 0, from = 0; i < p->rank; i++) {
-    sizes[i] = i == p->outer ? (p->count + p->width - 1) / p->width : p->dims[p->order[from++]];
-    count *= sizes[i];
-  }
-  sizes[p->rank] = p->width;
-  return count;
-}
-
-/* ---- constants ---- */
-
-void *panels_pack(const struct panels *p, const void *dense, size_t element, struct arena *arena) {
-  int64_t sizes[LIMIT_RANK + 1], strides[LIMIT_RANK], at[LIMIT_RANK] = {0}, count = panels_sizes(p, sizes), step = 1;
-  for (int i = p->rank - 1; i >= 0; step *= p->dims[i--])
-    strides[i] = step;
-  char *to = arena_alloc(arena, (size_t)count * element);
-  memset(to, 0, (size_t)count * element);
-  for (int64_t row = 0; row < count / p->width; row++) {
-    int64_t from = at[p->outer] * p->width, offset = (p->first + from) * strides[p->lanes];
-    for (int i = 0, other = 0; i < p->rank; i++)
-      offset += i == p->outer ? 0 : at[i] * strides[p->order[other++]];
-    for (int64_t i = 0; i < p->width && from + i < p->count; i++)
-      memcpy(to + (size_t)(row * p->width + i) * element, (const char *)dense + (size_t)(offset + i * strides[p->lanes]) * element,
-             element);
-    for (int i = p->rank - 1; i >= 0 && ++at[i] == sizes[i]; i--)
-      at[i] = 0;
-  }
-  return to;
-}
-
 /* ---- kernels ---- */
 
 struct kernel *panels_kernel(const struct panels *p, enum dtype dtype, struct arena *arena) {
@@ -174,6 +143,11 @@ static struct kernel *unpack_kernel(const struct panels *p, enum dtype dtype, st
   out->buffer = dense;
   out->is_map = true;
   return k;
+}
+
+struct kernel *panels_back_kernel(const struct panels *p, enum dtype dtype, struct arena *arena) {
+  struct producer unused = {0};
+  return unpack_kernel(p, dtype, arena, &unused);
 }
 
 void panels_read(struct flow *f, struct flow_node *n, uint32_t buffer, const struct panels *p, value_id packed) {

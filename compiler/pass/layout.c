@@ -11,63 +11,42 @@
 #include "compiler/edit/loop_form.h"
 #include "compiler/edit/part_walk.h"
 #include "compiler/pass/loops.h"
-#include "compiler/pass/pass.h"
+#include "compiler/pass/layout_wish.h"
 #include "compiler/schedule/choose.h"
 
 #define TURNS_USUAL 8         /* of a loop that does not say */
 #define VECTORS_MAX 3         /* of the widest CPU in a panel: two load little; one or three where they leave fewer lanes to nothing */
 #define COPY_BYTES (16 << 20) /* of a constant that somebody else reads as it is: the program has it twice */
 
-/* A flow, and the node of the flow around it whose region it is. */
-struct scope {
-  struct flow *flow;
-  struct scope *outer;
-  flow_id node;
-  bool has_new; /* nodes */
-};
-struct reader {
-  struct scope *scope;
-  struct flow_node *node;
-  value_id value; /* of one of its buffers */
-};
-/* Where a value comes from: a constant, or a value of a flow around the loops that hand it on. */
-struct source {
-  const void *data;
-  struct scope *scope;
-  value_id value;
-};
-struct wish {
-  struct source source;
-  struct panels panels;
-  enum dtype dtype;
-  double gain, pack;
-  VEC(struct reader) readers;
-  const void *packed; /* of a constant */
-  VEC(struct placed {
-    const struct scope *scope;
-    value_id value;
-  })
-  placed;
-};
-struct layouter {
-  struct build *build;
-  VEC(struct wish) wishes;
-  VEC(struct scope *) scopes;
-};
-
 /* ---- sources ---- */
 
 static bool is_handed_on(const struct flow_node *n, uint32_t i) {
   return n->op == FLOW_WHILE && loop_is_regular(n) && i < loop_var_count(n) && loop_hands_on(n, i);
 }
+/* What the value is the elements of, under whatever shape. */
+static const struct flow_node *first_producer(const struct flow *f, value_id v) {
+  const struct flow_node *n = f->nodes.items[f->values.items[v].producer];
+  while (n && n->op == FLOW_ALIAS && f->values.items[v].dtype == f->values.items[n->inputs.items[0]].dtype) {
+    v = n->inputs.items[0];
+    n = f->nodes.items[f->values.items[v].producer];
+  }
+  return n;
+}
+static uint32_t held_variable(const struct layouter *l, const struct scope *s, value_id v) {
+  const struct flow_node *n = first_producer(s->flow, v);
+  return n && n->op == FLOW_READ && l->held[n->var].may ? n->var + 1 : 0;
+}
 /* False: the value is made where it is read, or differs from turn to turn. */
-static bool find_source(struct scope *s, value_id v, struct source *out) {
+static bool find_source(const struct layouter *l, struct scope *s, value_id v, struct source *out) {
   bool through_if = false, through_loop = false;
   for (;; s = s->outer) {
     const struct flow_value *x = &s->flow->values.items[v];
-    *out = (struct source){x->data, s, v};
-    if (x->data || x->producer || !s->outer)
-      return x->data || (through_loop && !through_if);
+    *out = (struct source){.data = x->data, .scope = s, .value = v};
+    if (x->data || x->producer || !s->outer) {
+      out->var = x->data || through_if ? 0 : held_variable(l, s, v);
+      out->value = out->var ? first_producer(s->flow, v)->outputs.items[0] : v;
+      return x->data || out->var || (through_loop && !through_if);
+    }
     const struct flow_node *n = s->outer->flow->nodes.items[s->node];
     if (n->op != FLOW_IF && !is_handed_on(n, x->index))
       return through_loop && !through_if;
@@ -77,6 +56,8 @@ static bool find_source(struct scope *s, value_id v, struct source *out) {
   }
 }
 static bool is_same_source(const struct source *a, const struct source *b) {
+  if (a->var || b->var)
+    return a->var == b->var;
   return a->data || b->data ? a->data == b->data : a->scope == b->scope && a->value == b->value;
 }
 
@@ -88,8 +69,7 @@ static double turns_of(const struct scope *s) {
     return 1;
   return turns != NO_DIM && dim_is_const(s->flow->dims, turns, &count) ? (double)count : TURNS_USUAL;
 }
-/* How often a scope runs while `around` does once. */
-static double runs_of(const struct scope *s, const struct scope *around) {
+double layout_runs(const struct scope *s, const struct scope *around) {
   double runs = 1;
   for (; s->outer && s != around; s = s->outer)
     runs *= turns_of(s);
@@ -167,8 +147,7 @@ static double run_gain(const struct layouter *l, const struct reader *r, int num
   vec_free(&trial.outputs);
   return least;
 }
-/* To bring the value into panels once, on the slowest CPU. */
-static double pack_cycles(const struct layouter *l, const struct panels *p, enum dtype dtype) {
+double layout_pack_cycles(const struct layouter *l, const struct panels *p, enum dtype dtype) {
   struct product_work w = {.batch = 1, .m = 1, .k = 1, .width = (double)p->count, .bytes = (double)dtype_size(dtype)};
   double most = 0;
   for (int i = 0; i < p->rank; i++)
@@ -217,24 +196,25 @@ static double best_panels(const struct layouter *l, const struct reader *r, int 
   }
   return most;
 }
-static void add_wish(struct layouter *l, const struct reader *r, int number, const struct contraction *c) {
-  struct source source;
+static bool is_whole(const struct panels *p) { return p->first == 0 && p->count == p->dims[p->lanes]; }
+static void add_wish(struct layouter *l, struct reader *r, int number, const struct contraction *c) {
   struct panels panels;
-  if (!takes_once(r) || !find_source(r->scope, r->value, &source) || !is_certain(r, &source))
+  if (!takes_once(r) || !find_source(l, r->scope, r->value, &r->source) || (!r->source.var && !is_certain(r, &r->source)))
     return;
+  const struct source *source = &r->source;
   double gain = best_panels(l, r, number, c, &panels);
-  if (gain <= 0)
+  if (gain <= 0 || (source->var && !is_whole(&panels)))
     return;
   uint32_t i = 0;
-  while (i < l->wishes.count && !(is_same_source(&l->wishes.items[i].source, &source) && panels_equal(&l->wishes.items[i].panels, &panels)))
+  while (i < l->wishes.count && !(is_same_source(&l->wishes.items[i].source, source) && panels_equal(&l->wishes.items[i].panels, &panels)))
     i++;
   if (i == l->wishes.count) {
-    struct wish new = {.source = source, .panels = panels, .dtype = r->node->kernel->buffers.items[buffer_of(r)].dtype};
-    if (!source.data)
-      new.pack = pack_cycles(l, &panels, new.dtype) * runs_of(source.scope, NULL);
+    struct wish new = {.source = *source, .panels = panels, .dtype = r->node->kernel->buffers.items[buffer_of(r)].dtype};
+    if (!source->data && !source->var)
+      new.pack = layout_pack_cycles(l, &panels, new.dtype) * layout_runs(source->scope, NULL);
     vec_push(&l->wishes, new);
   }
-  l->wishes.items[i].gain += gain * runs_of(r->scope, NULL);
+  l->wishes.items[i].gain += gain * layout_runs(r->scope, NULL);
   vec_push(&l->wishes.items[i].readers, *r);
 }
 static void look_at_kernel(struct layouter *l, struct scope *s, struct flow_node *n) {
@@ -245,25 +225,28 @@ static void look_at_kernel(struct layouter *l, struct scope *s, struct flow_node
     bool is_product = contraction_find(&uses, nest.top, &c) && (c.dtype == DTYPE_FLOAT || c.dtype == DTYPE_DOUBLE);
     if (!is_product || c.load[1] == NO_EXPR || c.test || c.is_ragged)
       continue;
-    struct reader r = {s, n, n->args[expr_get(n->kernel, c.load[1])->imm].value};
+    struct reader r = {.scope = s, .node = n, .value = n->args[expr_get(n->kernel, c.load[1])->imm].value};
     add_wish(l, &r, nest.number, &c);
   }
 }
-static void look_at_flow(struct layouter *l, struct flow *f, struct scope *outer, flow_id node) {
+static void look_at_scope(struct layouter *l, struct scope *s) {
+  for (flow_id id = 1; id < s->flow->nodes.count; id++)
+    if (s->flow->nodes.items[id] && s->flow->nodes.items[id]->op == FLOW_KERNEL)
+      look_at_kernel(l, s, s->flow->nodes.items[id]);
+}
+static void add_scopes(struct layouter *l, const struct entry *e, struct flow *f, struct scope *outer, flow_id node) {
   struct scope *s = ARENA_ARRAY(&l->build->arena, struct scope, 1);
-  *s = (struct scope){f, outer, node, false};
+  *s = (struct scope){.entry = e, .flow = f, .outer = outer, .node = node, .nodes = f->nodes.count};
   vec_push(&l->scopes, s);
   for (flow_id id = 1; id < f->nodes.count; id++) {
     struct flow_node *n = f->nodes.items[id];
-    if (n && n->op == FLOW_KERNEL)
-      look_at_kernel(l, s, n);
     for (uint32_t r = n && n->op == FLOW_WHILE; n && n->op != FLOW_HOST && r < n->region_count; r++)
-      look_at_flow(l, n->branches[r], s, id);
+      add_scopes(l, e, n->branches[r], s, id);
   }
 }
-static status look_at_part(struct build *b, const struct part_ref *part, void *self) {
+static status add_part(struct build *b, const struct part_ref *part, void *self) {
   (void)b;
-  look_at_flow(self, part->flow, NULL, 0);
+  add_scopes(self, part->entry, part->flow, NULL, 0);
   return OK;
 }
 
@@ -281,7 +264,19 @@ static uint32_t count_uses(const struct layouter *l, const void *data) {
   }
   return count;
 }
+/* A variable lies one way: the first of those that save most. */
+static bool is_best(const struct layouter *l, const struct wish *w) {
+  for (uint32_t i = 0; i < l->wishes.count; i++) {
+    const struct wish *other = &l->wishes.items[i];
+    double more = (other->gain - other->pack) - (w->gain - w->pack);
+    if (w->source.var && other->source.var == w->source.var && other->pack >= 0 && (more > 0 || (more == 0 && other < w)))
+      return false;
+  }
+  return true;
+}
 static bool is_granted(const struct layouter *l, const struct wish *w) {
+  if (w->pack < 0 || !is_best(l, w))
+    return false;
   if (!w->source.data)
     return w->gain > w->pack * GAIN_MIN;
   int64_t sizes[LIMIT_RANK + 1], bytes = panels_sizes(&w->panels, sizes) * (int64_t)dtype_size(w->dtype);
@@ -290,10 +285,10 @@ static bool is_granted(const struct layouter *l, const struct wish *w) {
 
 /* ---- making ---- */
 
-static struct flow_value value_in_panels(const struct wish *w, struct dim_table *dims) {
-  struct flow_value x = {.dtype = w->dtype, .rank = w->panels.rank + 1};
+struct flow_value layout_value_of(const struct panels *p, enum dtype dtype, struct dim_table *dims) {
+  struct flow_value x = {.dtype = dtype, .rank = p->rank + 1};
   int64_t sizes[LIMIT_RANK + 1];
-  panels_sizes(&w->panels, sizes);
+  panels_sizes(p, sizes);
   for (int i = 0; i < x.rank; i++)
     x.dims[i] = dim_const(dims, sizes[i]);
   return x;
@@ -305,10 +300,14 @@ static const struct flow_node *node_of(const struct source *s, const struct read
 static value_id make_constant(struct wish *w, const struct reader *r, struct arena *arena) {
   struct flow *f = r->scope->flow;
   flow_id id;
-  if (!w->packed)
-    w->packed = panels_pack(&w->panels, w->source.data, dtype_size(w->dtype), arena);
+  int64_t sizes[LIMIT_RANK + 1];
+  if (!w->packed) {
+    void *packed = arena_alloc(arena, (size_t)panels_sizes(&w->panels, sizes) * dtype_size(w->dtype));
+    panels_pack(&w->panels, w->source.data, dtype_size(w->dtype), packed);
+    w->packed = packed;
+  }
   struct flow_node *n = flow_append(f, FLOW_CONST, node_of(&w->source, r), r->node->task, &id);
-  value_id v = flow_append_output(f, n, id, value_in_panels(w, f->dims));
+  value_id v = flow_append_output(f, n, id, layout_value_of(&w->panels, w->dtype, f->dims));
   f->values.items[v].data = w->packed;
   return v;
 }
@@ -324,38 +323,48 @@ static value_id make_kernel(struct wish *w, const struct reader *r, const struct
   n->args = ARENA_ARRAY(f->arena, struct flow_arg, 2);
   vec_push(&n->inputs, w->source.value);
   n->args[0] = (struct flow_arg){.value = w->source.value};
-  n->args[1] = (struct flow_arg){.value = flow_append_output(f, n, id, value_in_panels(w, f->dims))};
+  n->args[1] = (struct flow_arg){.value = flow_append_output(f, n, id, layout_value_of(&w->panels, w->dtype, f->dims))};
   if (from && from->op == FLOW_READ)
     from->imm = READ_NOW;
   return n->args[1].value;
 }
-/* The value in panels, as the nodes of a scope know it. */
-static value_id place(struct wish *w, const struct reader *r, struct scope *s, struct arena *arena) {
+void layout_note(struct layouter *l, const struct wish *w, const struct scope *s, const struct flow_node *like, value_id v) {
+  struct flow *f = s->flow;
+  if (!f->layout)
+    f->layout = ARENA_ARRAY(&l->build->arena, struct layout, 1);
+  vec_push(&f->layout->values, ((struct layout_value){v, w->panels, like->name, w->gain, w->pack}));
+}
+static value_id find_placed(const struct wish *w, const struct scope *s, value_id of) {
   for (uint32_t i = 0; i < w->placed.count; i++)
-    if (w->placed.items[i].scope == s)
+    if (w->placed.items[i].scope == s && w->placed.items[i].of == of)
       return w->placed.items[i].value;
-  value_id v;
+  return NO_VALUE;
+}
+/* The value in panels, as the nodes of a scope know it. */
+static value_id place(struct layouter *l, struct wish *w, const struct reader *r, struct scope *s) {
+  value_id of = w->source.data ? NO_VALUE : r->source.value, v = find_placed(w, s, of);
+  if (v)
+    return v;
   if (w->source.data) {
-    v = make_constant(w, r, arena);
+    v = make_constant(w, r, &l->build->arena);
     s->has_new = true;
-  } else if (s->outer == w->source.scope) {
+  } else if (s->outer == r->source.scope && !w->source.var) {
     s->outer->has_new = true;
     v = loop_add_invariant(s->outer->flow, s->node, make_kernel(w, r, s->outer->flow->nodes.items[s->node]));
   } else {
-    v = loop_add_invariant(s->outer->flow, s->node, place(w, r, s->outer, arena));
+    v = loop_add_invariant(s->outer->flow, s->node, place(l, w, r, s->outer));
   }
-  vec_push(&w->placed, ((struct placed){s, v}));
-  struct flow *f = s->flow;
-  if (!f->layout)
-    f->layout = ARENA_ARRAY(arena, struct layout, 1);
-  vec_push(&f->layout->values, ((struct layout_value){v, w->panels, node_of(&w->source, r)->name, w->gain, w->pack}));
+  vec_push(&w->placed, ((struct placed){s, of, v}));
+  layout_note(l, w, s, node_of(&r->source, r), v);
   return v;
 }
 
 static void grant(struct layouter *l, struct wish *w) {
+  if (w->source.var)
+    layout_hold(l, w);
   for (uint32_t i = 0; i < w->readers.count; i++) {
     const struct reader *r = &w->readers.items[i];
-    value_id packed = place(w, r, r->scope, &l->build->arena);
+    value_id packed = place(l, w, r, r->scope);
     panels_read(r->scope->flow, r->node, buffer_of(r), &w->panels, packed);
   }
 }
@@ -375,10 +384,17 @@ status pass_layout(struct build *b) {
   TRY(cpus_read(b->options.cpu ? b->options.cpu : "native", &b->arena, &b->cpus));
   if (b->options.math == MATH_STRICT)
     return OK; /* panels need schedules, which order sums anew */
-  status result = part_each(b, look_at_part, &l);
-  for (uint32_t i = 0; result == OK && i < l.wishes.count; i++)
+  status result = part_each(b, add_part, &l);
+  layout_find_held(&l);
+  for (uint32_t i = 0; i < l.scopes.count; i++)
+    look_at_scope(&l, l.scopes.items[i]);
+  for (uint32_t i = 0; i < l.wishes.count; i++)
+    if (l.wishes.items[i].source.var)
+      l.wishes.items[i].pack = layout_dense_cycles(&l, &l.wishes.items[i]);
+  for (uint32_t i = 0; i < l.wishes.count; i++)
     if (is_granted(&l, &l.wishes.items[i]))
       grant(&l, &l.wishes.items[i]);
+  layout_sweep(&l);
   for (uint32_t i = 0; i < l.scopes.count; i++)
     if (l.scopes.items[i]->has_new)
       finish(l.scopes.items[i]->flow);
@@ -388,5 +404,6 @@ status pass_layout(struct build *b) {
   }
   vec_free(&l.wishes);
   vec_free(&l.scopes);
+  layout_free_held(&l);
   return result;
 }

@@ -9,6 +9,7 @@
 
 #include <stdio.h>
 
+#include "base/panels.h"
 #include "ir/size/dim.h"
 #include "ir/graph/graph.h"
 #include "ir/kernel/kernel.h"
@@ -60,10 +61,11 @@ struct flow_var {
   int rank;
   int64_t dims[LIMIT_RANK];
   uint32_t task;
-  const char *node;  /* for errors */
-  bool is_resource;  /* made by VarHandleOp: does not exist before its first assignment */
-  bool is_sum;       /* the model says that over several replicas it is the sum of what each has: metrics */
-  bool zero_initial; /* starts initialised, with zeros (has_shape): state of an op, such as a random counter */
+  const char *node;            /* for errors */
+  const struct panels *panels; /* pass layout: how it lies, in all entries; NULL: dense. Nodes read and assign it so */
+  bool is_resource;            /* made by VarHandleOp: does not exist before its first assignment */
+  bool is_sum;                 /* the model says that over several replicas it is the sum of what each has: metrics */
+  bool zero_initial;           /* starts initialised, with zeros (has_shape): state of an op, such as a random counter */
 };
 
 /* What a buffer of a kernel node is bound to. */

@@ -159,7 +159,7 @@ static status restore_slice(struct variable *variable, const struct checkpoint_v
   TRY(tensor_create(value->dtype, &shape, &part));
   status result = checkpoint_slice_copy(slice, whole, dtype_size(value->dtype), value->data, part->data, true);
   if (result == OK)
-    result = variable_assign(variable, &shape, part->data);
+    result = variable_restore(variable, &shape, part->data);
   tensor_release(part);
   return result;
 }
@@ -179,7 +179,7 @@ static status restore_variable(struct opened *o, struct variable *variable) {
   TRY(found);
   TRY(checkpoint_read(checkpoint, key, &value));
   TRY(check_dtype(variable, &value));
-  return is_part ? restore_slice(variable, &value, &whole, &slice) : variable_assign(variable, &value.shape, value.data);
+  return is_part ? restore_slice(variable, &value, &whole, &slice) : variable_restore(variable, &value.shape, value.data);
 }
 
 /* ---- the task ---- */

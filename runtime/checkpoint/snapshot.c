@@ -41,16 +41,18 @@ void snapshot_take(struct task *task, const struct note_head *head, struct wire_
 }
 
 static status write_variable(struct checkpoint_writer *writer, struct variable *variable) {
-  const struct tensor *value;
+  struct tensor *value;
   char key[VARIABLE_KEY_MAX];
   struct shape whole;
   struct checkpoint_slice slice;
   TRY(variable_take_aside(variable, &value));
   if (!value)
     return OK;
-  if (!variable_key_slice(variable, key, &whole, &slice))
-    return checkpoint_writer_add(writer, variable->name, value);
-  return checkpoint_writer_add_slice(writer, key, &whole, &slice, value);
+  bool is_slice = variable_key_slice(variable, key, &whole, &slice);
+  status result =
+    is_slice ? checkpoint_writer_add_slice(writer, key, &whole, &slice, value) : checkpoint_writer_add(writer, variable->name, value);
+  tensor_release(value);
+  return result;
 }
 
 /* All copies first: a step that needs one has to wait for it. */

@@ -38,6 +38,23 @@ static status load_value(struct variable *variable, const struct program *progra
   return OK;
 }
 
+/* The words are those of struct program_variable. */
+static void load_panels(struct variable *variable, const int64_t *words) {
+  struct panels *p = &variable->panels;
+  *p = (struct panels){.rank = (int)words[PANEL_RANK],
+                       .lanes = (int)words[PANEL_LANES],
+                       .count = words[PANEL_COUNT],
+                       .width = words[PANEL_WIDTH],
+                       .outer = (int)words[PANEL_OUTER]};
+  for (int i = 0; i < p->rank; i++) {
+    p->dims[i] = words[PANEL_WORDS + 2 * i];
+    p->order[i] = (int)words[PANEL_WORDS + 2 * i + 1];
+  }
+  variable->dense = variable->shape;
+  variable->shape.rank = p->rank + 1;
+  panels_sizes(p, variable->shape.dims);
+}
+
 status variable_init(struct variable *variable, const struct program *program, uint32_t number) {
   const struct program_variable *v = program_variable(program, number);
   variable->name = program_text(program, v->name);
@@ -49,6 +66,8 @@ status variable_init(struct variable *variable, const struct program *program, u
   variable->shape.rank = v->rank;
   for (int i = 0; i < v->rank; i++)
     variable->shape.dims[i] = program_words(program, v->dims)[i];
+  if (v->panels)
+    load_panels(variable, program_words(program, v->panels - 1));
   pthread_mutex_init(&variable->lock, NULL);
   return load_value(variable, program, v);
 }
@@ -81,6 +100,8 @@ status variable_clone(struct variable *variable, struct variable *out) {
                            .has_shape = variable->has_shape,
                            .is_resource = variable->is_resource,
                            .shape = variable->shape,
+                           .panels = variable->panels,
+                           .dense = variable->dense,
                            .value = value,
                            .restored = variable->restored};
   atomic_init(&out->initialized, has_value);
@@ -127,11 +148,12 @@ void variable_reload(struct variable *variable, const struct program *program, u
   pthread_mutex_unlock(&variable->lock);
 }
 
+static status refuse_shape(const struct variable *variable, const struct shape *is, const struct shape *assigned) {
+  return fail(INVALID_ARGUMENT, "variable '%s' has shape %s, assigned is %s", variable->name, shape_text(is), shape_text(assigned));
+}
 static status variable_check_shape(const struct variable *variable, const struct shape *shape) {
-  if (variable->has_shape && !shape_equal(&variable->shape, shape))
-    return fail(INVALID_ARGUMENT, "variable '%s' has shape %s, assigned is %s", variable->name, shape_text(&variable->shape),
-                shape_text(shape));
-  return OK;
+  bool fits = !variable->has_shape || shape_equal(&variable->shape, shape);
+  return fits ? OK : refuse_shape(variable, &variable->shape, shape);
 }
 
 status variable_prepare(struct variable *variable, const struct shape *shape) {
@@ -164,6 +186,19 @@ static status assign_locked(struct variable *variable, const struct shape *shape
 }
 
 /* ---- a copy aside ---- */
+
+static bool lies_in_panels(const struct variable *variable) { return variable->panels.rank > 0; }
+/* Instead of the value in panels. */
+static status make_dense(const struct variable *variable, struct tensor **value) {
+  struct tensor *packed = *value;
+  status result = tensor_create(variable->dtype, &variable->dense, value);
+  if (result == OK)
+    panels_unpack(&variable->panels, packed->data, dtype_size(variable->dtype), (*value)->data);
+  else
+    *value = NULL;
+  tensor_release(packed);
+  return result;
+}
 
 static bool aside_fits(const struct variable *variable, const struct shape *shape) {
   return variable->aside && shape_equal(&variable->aside->shape, shape);
@@ -210,14 +245,17 @@ void variable_copy_aside(struct variable *variable) {
   variable->aside_state = ASIDE_COPIED;
 }
 
-status variable_take_aside(struct variable *variable, const struct tensor **out) {
+status variable_take_aside(struct variable *variable, struct tensor **out) {
   pthread_mutex_lock(&variable->lock);
   variable_will_change(variable);
   enum aside state = variable->aside_state;
   variable->aside_state = ASIDE_NONE;
-  *out = state == ASIDE_COPIED ? variable->aside : NULL;
+  struct tensor *aside = state == ASIDE_COPIED ? tensor_retain(variable->aside) : NULL;
   pthread_mutex_unlock(&variable->lock);
-  return state == ASIDE_FAILED ? fail(RESOURCE_EXHAUSTED, "no memory for a copy of '%s'", variable->name) : OK;
+  *out = aside;
+  if (state == ASIDE_FAILED)
+    return fail(RESOURCE_EXHAUSTED, "no memory for a copy of '%s'", variable->name);
+  return aside && lies_in_panels(variable) ? make_dense(variable, out) : OK;
 }
 
 /* ---- assigning ---- */
@@ -227,6 +265,22 @@ status variable_assign(struct variable *variable, const struct shape *shape, con
   status result = assign_locked(variable, shape, data);
   if (result == OK)
     atomic_store_explicit(&variable->initialized, true, memory_order_release);
+  pthread_mutex_unlock(&variable->lock);
+  return result;
+}
+
+status variable_restore(struct variable *variable, const struct shape *shape, const void *data) {
+  if (!lies_in_panels(variable))
+    return variable_assign(variable, shape, data);
+  if (!shape_equal(&variable->dense, shape))
+    return refuse_shape(variable, &variable->dense, shape);
+  pthread_mutex_lock(&variable->lock);
+  variable_will_change(variable);
+  status result = variable_prepare(variable, &variable->shape);
+  if (result == OK) {
+    panels_pack(&variable->panels, data, dtype_size(variable->dtype), variable->value->data);
+    atomic_store_explicit(&variable->initialized, true, memory_order_release);
+  }
   pthread_mutex_unlock(&variable->lock);
   return result;
 }

@@ -7,6 +7,7 @@
 #ifndef TFC_RUNTIME_MEMORY_VARIABLE_H
 #define TFC_RUNTIME_MEMORY_VARIABLE_H
 
+#include "base/panels.h"
 #include "base/status.h"
 #include "base/tensor.h"
 #include "runtime/program/program.h"
@@ -27,9 +28,11 @@ struct variable {
   const char *name, *container;
   const char *slice; /* "10 4 0,5:0,4": it is this part of a partitioned variable; "" */
   enum dtype dtype;
-  bool has_shape;   /* else any shape may be assigned */
-  bool is_resource; /* does not exist before its first assignment */
-  struct shape shape;
+  bool has_shape;       /* else any shape may be assigned */
+  bool is_resource;     /* does not exist before its first assignment */
+  struct shape shape;   /* of `value` */
+  struct panels panels; /* how it lies, when contractions alone read it; of rank 0: dense */
+  struct shape dense;   /* in panels: the shape that it is declared with */
   pthread_mutex_t lock; /* updates; and `value` itself */
   struct tensor *value; /* NULL: no memory yet */
   atomic_bool initialized;
@@ -59,6 +62,9 @@ status variable_copy(struct variable *variable, struct tensor **out);
 /* Copies the elements (strings with their bytes). INVALID_ARGUMENT when the shape is fixed and differs. */
 status variable_assign(struct variable *variable, const struct shape *shape, const void *data);
 
+/* The same of a value as a checkpoint has it: dense, of the declared shape. */
+status variable_restore(struct variable *variable, const struct shape *shape, const void *data);
+
 /* It has no value any more; false: it had none. */
 bool variable_forget(struct variable *variable);
 
@@ -73,9 +79,9 @@ void variable_reload(struct variable *variable, const struct program *program, u
  * memory nothing is done. */
 void variable_prepare_aside(struct variable *variable);
 void variable_mark(struct variable *variable);
-/* The copy: NULL when it had no value at the moment of the mark. It stays the variable's, and is not changed before the
- * next mark. RESOURCE_EXHAUSTED: there was no memory for it. */
-status variable_take_aside(struct variable *variable, const struct tensor **out);
+/* One reference of the copy, dense: NULL when it had no value at the moment of the mark. It is not changed before the next mark.
+ * RESOURCE_EXHAUSTED: there was no memory for it. */
+status variable_take_aside(struct variable *variable, struct tensor **out);
 /* The caller holds the lock. */
 void variable_copy_aside(struct variable *variable);
 /* Before each change of the value or its memory; the caller holds the lock. */

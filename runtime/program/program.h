@@ -129,8 +129,11 @@ struct program_variable {
   uint32_t initial_rank;
   uint32_t is_resource; /* does not exist (NOT_FOUND) before its first assignment */
   uint32_t slice;       /* text: "10 4 0,5:0,4": it is this part of a partitioned variable, as checkpoints have it; "" */
-  uint32_t reserved;
+  uint32_t panels;      /* words + 1, of enum program_panels: it lies in panels (base/panels.h), its initial value too; 0: it is dense */
 };
+/* Of what lies in panels, as a whole: behind these for each dimension of the dense value its size, and the number of the one in its place
+ * (struct panels.order). */
+enum program_panels { PANEL_RANK, PANEL_LANES, PANEL_COUNT, PANEL_WIDTH, PANEL_OUTER, PANEL_WORDS };
 /* A feed or fetch of an entry. */
 struct program_port {
   uint32_t name, tensor; /* texts: as the user names it; "node:0" */

@@ -89,6 +89,29 @@ static status check_tables(const struct program *p) {
   return OK;
 }
 
+/* Whole panels of a variable of the same number of elements. */
+static bool panels_fit(const struct program *p, const struct program_variable *v) {
+  uint64_t first = v->panels - 1, left = count_of(p, PROGRAM_WORDS);
+  if (first > left || left - first < PANEL_WORDS)
+    return false;
+  const int64_t *words = program_words(p, v->panels - 1);
+  int64_t rank = words[PANEL_RANK], dense = 1, packed = 1;
+  if (rank < 1 || rank >= LIMIT_RANK || left - first - PANEL_WORDS < (uint64_t)rank * 2 || !v->has_shape || words[PANEL_LANES] < 0 ||
+      words[PANEL_LANES] >= rank || words[PANEL_OUTER] < 0 || words[PANEL_OUTER] >= rank || words[PANEL_WIDTH] < 1)
+    return false;
+  uint32_t seen = 0;
+  for (int64_t i = 0; i < rank; i++) {
+    int64_t size = words[PANEL_WORDS + 2 * i], from = words[PANEL_WORDS + 2 * i + 1];
+    if (size < 1 || __builtin_mul_overflow(packed, size, &packed) || from < 0 || from >= rank)
+      return false;
+    seen |= i + 1 < rank ? UINT32_C(1) << from : 0;
+  }
+  for (uint32_t i = 0; i < v->rank; i++)
+    dense *= program_words(p, v->dims)[i];
+  return seen == (((UINT32_C(1) << rank) - 1) & ~(UINT32_C(1) << words[PANEL_LANES])) && dense == packed &&
+         words[PANEL_COUNT] == words[PANEL_WORDS + 2 * words[PANEL_LANES]];
+}
+
 static status check_tasks(const struct program *p) {
   for (uint32_t i = 0; i < count_of(p, PROGRAM_TASKS); i++)
     CHECK(text_fits(p, program_task(p, i)->job) && text_fits(p, program_task(p, i)->address), "task %u", i);
@@ -99,6 +122,7 @@ static status check_tasks(const struct program *p) {
     const struct program_range dims[] = {{v->dims, v->rank}, {v->initial_dims, v->initial_rank}};
     CHECK(range_fits(p, dims[0], PROGRAM_WORDS) && range_fits(p, dims[1], PROGRAM_WORDS), "variable %u: its shape", i);
     CHECK(v->initial <= count_of(p, PROGRAM_DATA), "variable %u: its value", i);
+    CHECK(!v->panels || panels_fit(p, v), "variable %u: its panels", i);
   }
   for (uint32_t i = 0; i < count_of(p, PROGRAM_NODES); i++)
     CHECK(text_fits(p, program_node(p, i)->name) && text_fits(p, program_node(p, i)->op) &&

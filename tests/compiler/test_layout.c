@@ -1,4 +1,4 @@
-/* test_layout.c: which constants and invariants of loops are brought into panels: who reads them, for which CPUs, at what price. */
+/* test_layout.c: which constants, variables and invariants of loops are brought into panels: who reads them, for which CPUs, at what price. */
 #include "compiler/pass/layout.h"
 
 #include <stdio.h>
@@ -11,9 +11,9 @@
 #include "tests/support/test.h"
 
 struct layout_case {
-  const char *name, *graph, *entry, *cpu;
-  const char *layout; /* without the first line, and without what it saves */
-  const char *kept;   /* constants that are still there as they were */
+  const char *name, *graph, *entry, *cpu; /* entries have `;` between them */
+  const char *layout;                     /* without the first line, and without what it saves */
+  const char *kept;                       /* constants that are still there as they were */
 };
 
 #define X "node { name: \"x\" op: \"Placeholder\" attr { key: \"dtype\" value { type: DT_FLOAT } } attr { key: \"shape\" value { shape { "
@@ -48,6 +48,38 @@ static const struct layout_case cases[] = {
    "f32[132,2100,16] = [1/16][0][1%16] of w;", ""},
 };
 
+#define HANDLE                                                                                                                           \
+  "node { name: \"w\" op: \"VarHandleOp\" attr { key: \"dtype\" value { type: DT_FLOAT } } attr { key: \"shape\" value { shape { dim { " \
+  "size: 256 } dim { size: 500 } } } } attr { key: \"shared_name\" value { s: \"w\" } } } "
+#define DTYPE_OF "attr { key: \"dtype\" value { type: DT_FLOAT } } "
+#define READ(name) "node { name: \"" name "\" op: \"ReadVariableOp\" input: \"w\" " DTYPE_OF "} "
+#define UPDATE(name, op, value) "node { name: \"" name "\" op: \"" op "\" input: \"w\" input: \"" value "\" " DTYPE_OF "} "
+#define GIVEN(rows, columns)                                                                                                           \
+  "node { name: \"g\" op: \"Placeholder\" attr { key: \"dtype\" value { type: DT_FLOAT } } attr { key: \"shape\" value { shape { dim " \
+  "{ size: " rows " } dim { size: " columns " } } } } } "
+#define HELD ROWS("128", "256") HANDLE READ("r") MATMUL("y", "x", "r", "false")
+#define IN_PANELS "f32[16,256,32] = [1/32][0][1%32] of "
+
+static const struct layout_case variable_cases[] = {
+  {"read alone", HELD, "main: x -> y", "x86-64-v4", IN_PANELS "r;", ""},
+  {"an open number of rows", ROWS("-1", "256") HANDLE READ("r") MATMUL("y", "x", "r", "false"), "main: x -> y", "x86-64-v4", IN_PANELS "r;",
+   ""},
+  {"given by another entry", HELD GIVEN("256", "500") UPDATE("a", "AssignVariableOp", "g"), "main: x -> y; give: g -> | a", "x86-64-v4",
+   IN_PANELS "r;", ""},
+  {"of whatever shape", HELD GIVEN("-1", "500") UPDATE("a", "AssignVariableOp", "g"), "main: x -> y; give: g -> | a", "x86-64-v4", "", ""},
+  {"given by the step itself", HELD GIVEN("256", "500") UPDATE("a", "AssignVariableOp", "g"), "main: x, g -> y | a", "x86-64-v4", "", ""},
+  {"updated in place", HELD GIVEN("256", "500") UPDATE("a", "AssignAddVariableOp", "g"), "main: x -> y; add: g -> | a", "x86-64-v4", "",
+   ""},
+  {"fetched now and then", HELD READ("f"), "main: x -> y; look: -> f", "x86-64-v4", IN_PANELS "r;" IN_PANELS "f;", ""},
+  {"fetched by each step", HELD READ("f"), "main: x -> y, f", "x86-64-v4", "", ""},
+  {"read otherwise by another entry", HELD "node { name: \"t\" op: \"Tanh\" input: \"r\" " FLOATS "} ", "main: x -> y; other: -> t",
+   "x86-64-v4", "", ""},
+  {"asked for", HELD "node { name: \"i\" op: \"VarIsInitializedOp\" input: \"w\" } ", "main: x -> y; ask: -> i", "x86-64-v4",
+   IN_PANELS "r;", ""},
+  {"read as two want it: as it is", HELD MATMUL("z", "y", "r", "true"), "main: x -> y, z", "x86-64-v4", "", ""},
+  {"not where a CPU has no multiply-add", HELD, "main: x -> y", "x86-64,x86-64-v4", "", ""},
+};
+
 /* "f32[2,3,16] = [1/16][0][1%16] of w;" for each value. */
 static char *decided(struct build *b) {
   char *text = NULL, *lines = NULL;
@@ -78,7 +110,9 @@ static void begin(struct build *b, const struct layout_case *c, char path[TEMP_P
   arena_init(&b->arena);
   b->options.graph_path = path;
   b->options.cpu = c->cpu;
-  vec_push(&b->options.entries, c->entry);
+  char *entries = arena_strdup(&b->arena, c->entry), *rest = NULL;
+  for (char *at = strtok_r(entries, ";", &rest); at; at = strtok_r(NULL, ";", &rest))
+    vec_push(&b->options.entries, at + strspn(at, " "));
 }
 static void end(struct build *b, const char *path) {
   unlink(path);
@@ -102,6 +136,24 @@ static void constants_are_in_panels_where_that_gains(void **state) {
       test_fail("%s: kept are '%s'", cases[i].name, kept);
     free(layout);
     free(kept);
+    end(&b, path);
+  }
+}
+
+/* All entries read them so: what two of them print is there twice. */
+static void variables_are_in_panels_where_steps_only_read_them(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof variable_cases / sizeof *variable_cases; i++) {
+    struct build b;
+    char path[TEMP_PATH_SIZE];
+    begin(&b, &variable_cases[i], path);
+    if (pipeline_run(&b) != OK)
+      test_fail("%s: %s", variable_cases[i].name, status_text());
+    char *layout = decided(&b);
+    if (strcmp(layout, variable_cases[i].layout) != 0)
+      test_fail("%s: '%s'", variable_cases[i].name, layout);
+    assert_true((b.vars.items[0].panels != NULL) == (*layout != 0));
+    free(layout);
     end(&b, path);
   }
 }
@@ -135,6 +187,7 @@ static void a_reader_that_does_not_know_is_found(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(constants_are_in_panels_where_that_gains),
+    cmocka_unit_test(variables_are_in_panels_where_steps_only_read_them),
     cmocka_unit_test(strict_math_knows_no_panels),
     cmocka_unit_test(a_reader_that_does_not_know_is_found),
   };

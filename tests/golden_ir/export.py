@@ -66,6 +66,15 @@ def invariant_products():
     tf.identity(tf.while_loop(lambda turn, h: turn < 10, step, [0, x])[1], name="y")
 
 
+@case("layout", "--cpu", "x86-64-v4", "--entry", "init: -> | init", "--entry", "main: x -> y", "--entry", "look: -> weights")
+def served_product():
+    """A variable that steps only read lies in panels: init brings it there, who looks at it has it dense."""
+    w = tf.get_variable("w", initializer=tf.fill([1024, 1000], 0.25), use_resource=True)
+    tf.nn.relu(tf.matmul(x_of(32, 1024), w), name="y")
+    tf.identity(w.read_value(), name="weights")
+    tf.group(w.initializer, name="init")
+
+
 @case("layout", "--entry", "main: x -> y, v")
 def frozen_products():
     w = tf.constant(np.arange(48 * 60).reshape(48, 60) / 4096, tf.float32, name="w")
