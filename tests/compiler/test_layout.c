@@ -1,4 +1,5 @@
-/* test_layout.c: which constants, variables and invariants of loops are brought into panels: who reads them, for which CPUs, at what price. */
+/* test_layout.c: which constants, variables and invariants of loops are brought into panels: who reads them, for which CPUs, at what
+ * price. */
 #include "compiler/pass/layout.h"
 
 #include <stdio.h>
