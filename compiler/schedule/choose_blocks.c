@@ -1,12 +1,15 @@
-/* choose_blocks.c: products whose factors do not fit where they are read from: blocks of terms are copied to the stack first, in the
- * order in which tiles read them.
+/* choose_blocks.c: products whose factors do not fit where they are read from: by blocks of terms, which are copied to the stack first, in
+ * the order in which tiles read them, or stay in the second cache as they lie.
  *
  * Tasks are groups of strips of columns, and parts of the rows. For a block of terms a task copies its part of the second factor, a panel
  * for each strip, asking for lines ahead; then all its rows meet it, eight, six or four at a time, from the second cache. Sums wait on the
  * stack until the last block; where registers are few, tiles are small and lose by that: a block has all terms there. Of a first factor
  * that lies along the rows, as in the gradient of weights, up to eight tiles' rows are copied too: their terms lie in a page each. Rows
  * that are no whole tiles end in smaller ones; of an open number a task has as many as may wait. The copy of a second factor that lies
- * along the sum goes by squares, which are transposed in registers. */
+ * along the sum goes by squares, which are transposed in registers.
+ *
+ * A copy costs the more, the fewer rows meet it. Where the second cache gives vectors as fast as tiles of eight rows take them, a block of
+ * a second factor that lies along the columns is not copied: the first tile's rows bring it there. */
 #include <string.h>
 
 #include "compiler/schedule/axis_words.h"
@@ -35,6 +38,7 @@ struct blocked {
 #define TERMS_MIN 32   /* of a sum: fewer do not pay for its tile, unless the second factor lies along it, as the target packs it, too */
 #define TASKS_MIN 8
 #define OPEN_ROWS 256         /* of a task, where their number is open */
+#define STRIPS_IN_PLACE 3     /* of a task: runs that long of a row's columns */
 #define CHUNK_ROWS 1024       /* of a task, at least: fewer do not pay for a copy of their own, */
 #define CHUNK_ROWS_COPIED 128 /* unless rows are copied, too, which fewer tasks of wider strips do less often */
 #define AHEAD 16              /* terms whose lines are asked for, */
@@ -146,6 +150,7 @@ static bool has_no_rest(const struct blocked *b) {
 static bool choose_sizes(struct blocked *b, int64_t parts) {
   int64_t vectors = choose_vectors(b), count = divide_up(b->width, vectors * b->lanes), most = HINTS_MAX / vectors;
   int64_t terms = most_terms(b, vectors);
+  most = b->blocks.in_place ? STRIPS_IN_PLACE : most;
   b->blocks.tile = tile_of(b->n->machine, (int)b->tile, (int)vectors);
   b->terms = least(divide_up(divide_up(b->k, divide_up(b->k, terms)), b->lanes) * b->lanes, b->k);
   part_rows(b, parts);
@@ -209,6 +214,8 @@ static const char *copies_text(const struct blocked *b) {
   if (waits)
     text = arena_printf(a, "split k@ %lld -> kb@ kk@; sink %s nj@ %sni@ under kb@ in stack; ", (long long)b->terms, tiles_text(b),
                         inside_text(b));
+  if (b->blocks.in_place)
+    return arena_printf(a, "%s%ssink mi@ ni@ under %s in register; ", text, rest_text(b), k);
   text = arena_printf(a, "%sstage %s at %s by nj@ %s ni@ -> pj@ pk@ pi@; ", text, buffer_text(b, 1), waits ? "kb@" : "no@", k);
   if (b->blocks.is_along)
     text = arena_printf(a, "%ssplit pk@ %lld -> pq@ pr@; split pi@ %lld -> ps@ pt@; order pj@ ps@ pq@ pt@ pr@; fetch %s at pq@ ahead %d; ",
@@ -224,7 +231,10 @@ static const char *copies_text(const struct blocked *b) {
 static void propose(const struct blocked *b, struct candidates *out) {
   const char *text = arena_printf(b->n->arena, "%s%srun%s %sno@ tasks; run mi@ %sunroll; run ni@ %s%slanes", begin_text(b), copies_text(b),
                                   axis_words_others(&b->words, 0, b->c->par_count), chunk_text(b), b->blocks.is_along ? "pt@ " : "",
-                                  b->blocks.is_along ? "pr@ " : "pi@ ", b->blocks.copies_rows ? "qi@ " : "");
+                                  b->blocks.in_place   ? ""
+                                  : b->blocks.is_along ? "pr@ "
+                                                       : "pi@ ",
+                                  b->blocks.copies_rows ? "qi@ " : "");
   struct candidate c = {.steps = with_number(b, text), .cycles = product_block_cycles(b->n->machine, &b->work, &b->blocks)};
   if (b->is_open_sum && b->terms == b->k) { /* one block has all terms */
     c.size = (uint32_t)contraction_size(b->c, b->c->par_count);
@@ -240,6 +250,13 @@ static int64_t most_parts(const struct blocked *b) {
   return most < 1 ? 1 : most < TASKS_MIN ? most : TASKS_MIN;
 }
 static bool has_few_tasks(const struct blocked *b) { return b->work.batch * b->blocks.row_tasks * b->blocks.column_tasks < TASKS_MIN; }
+/* Nothing is gained where a tile's terms are one block: product_tile_cycles is of that. */
+static void propose_in_place(const struct blocked *b, struct candidates *out) {
+  struct blocked sized = *b;
+  sized.blocks.in_place = true;
+  if (product_may_stay(b->n->machine, &b->work, &b->blocks) && choose_sizes(&sized, 1) && sized.terms < b->k)
+    propose(&sized, out);
+}
 static bool choose_parts(const struct blocked *b, int64_t parts, struct blocked *sized) {
   *sized = *b;
   return (parts == 1 || (parts <= most_parts(b) && !has_rest(b))) && choose_sizes(sized, parts) && sized->blocks.row_tasks == (double)parts;
@@ -259,6 +276,7 @@ static void propose_height(const struct blocked *b, int64_t height, bool is_last
     t.m = divide_up(OPEN_ROWS, height) * height;
   if (has_rest(&t) && (t.blocks.copies_rows || (most_parts(&t) > 1 && !is_last)))
     return;
+  propose_in_place(&t, out);
   propose_parts_of_rows(&t, out);
   if (t.is_open_sum) {
     t.k += TERMS_LESS; /* more than one block */

@@ -76,18 +76,19 @@ double op_vector_ns(enum scalar_op op, enum dtype dtype) {
 /* ---- products ---- */
 
 /* Cycles. What depends on the class of a machine is in rates.c. */
-#define LATENCY_CYCLES 4     /* until a sum can be added to again: */
-#define WAITING_SHARE 0.97   /* of the rate that tiles of no more sums than begin meanwhile reach */
-#define TILE_CYCLES 40       /* a tile begins and ends */
-#define STORE_CYCLES 2       /* a vector of sums */
-#define FULL_SHARE 0.91      /* of the peak, where sums, vectors and a row's element fill all registers */
-#define OVERLAPPED_SHARE 0.1 /* of the shorter of two things that go on at the same time */
-#define RESULT_CYCLES 14     /* a far line of the result, by strips, */
-#define RESULT_RUN_CYCLES 6  /* and where those of several strips lie side by side: where one multiply-add starts in a cycle */
-#define LINE_STREAMED 3.4    /* a far line, read behind the one in front of it, */
-#define STREAMED_SHARE 0.8   /* and of the peak that rows reach meanwhile, */
-#define STREAMED_SUM 1       /* loads that a sum costs for each term, as it comes and goes for a few of them */
-#define LOADS 2              /* begin in a cycle */
+#define LATENCY_CYCLES 4            /* until a sum can be added to again: */
+#define WAITING_SHARE 0.97          /* of the rate that tiles of no more sums than begin meanwhile reach */
+#define TILE_CYCLES 40              /* a tile begins and ends */
+#define STORE_CYCLES 2              /* a vector of sums */
+#define FULL_SHARE 0.91             /* of the peak, where sums, vectors and a row's element fill all registers */
+#define OVERLAPPED_SHARE 0.1        /* of the shorter of two things that go on at the same time */
+#define PLAIN_OVERLAPPED_SHARE 0.17 /* and of rows that the target reads in place (Zen 5) */
+#define RESULT_CYCLES 14            /* a far line of the result, by strips, */
+#define RESULT_RUN_CYCLES 6         /* and where those of several strips lie side by side: where one multiply-add starts in a cycle */
+#define LINE_STREAMED 3.4           /* a far line, read behind the one in front of it, */
+#define STREAMED_SHARE 0.8          /* and of the peak that rows reach meanwhile, */
+#define STREAMED_SUM 1              /* loads that a sum costs for each term, as it comes and goes for a few of them */
+#define LOADS 2                     /* begin in a cycle */
 #define PAGE_BYTES 4096
 #define CACHE_WAYS 8         /* of the first cache, lines of each of a page's sets */
 #define PAGES 1536           /* that it holds */
@@ -161,7 +162,8 @@ static double crowded(const struct rates *rates, const struct product_work *w, b
 static double lines_of(const struct machine *machine, const struct product_work *w, double columns) {
   return divide_up(columns, w->lanes) * machine->vector_bytes / LINE_BYTES;
 }
-static double overlapped(double a, double b) { return a > b ? a + b * OVERLAPPED_SHARE : b + a * OVERLAPPED_SHARE; }
+static double overlapped_by(double a, double b, double share) { return a > b ? a + b * share : b + a * share; }
+static double overlapped(double a, double b) { return overlapped_by(a, b, OVERLAPPED_SHARE); }
 /* A tile begins and ends, while the next one's terms begin, if its sums do not wait and leave registers. */
 static double ends_cycles(const struct machine *machine, const struct tile *t, bool waits) {
   uint32_t sums = (uint32_t)(t->rows * t->vectors);
@@ -282,7 +284,7 @@ static double own_cycles(const struct machine *machine, const struct product_wor
   double lines = far ? w->k * lines_of(machine, w, w->width) * (w->m < 8 ? rates->line[false] : line * divide_up(w->m, 8)) : 0;
   fmas /= rates->plain_share * (w->m < rates->plain_rows ? w->m / rates->plain_rows : 1);
   bool hides = rates->hides_lines && !product_is_paged(w);
-  return w->batch * ((hides ? overlapped(fmas, lines) : fmas + lines) + tiles);
+  return w->batch * ((hides ? overlapped_by(fmas, lines, PLAIN_OVERLAPPED_SHARE) : fmas + lines) + tiles);
 }
 
 /* The target's code for an open number of rows is not for the one number. */
@@ -307,15 +309,22 @@ static double block_step_cycles(const struct machine *machine, const struct tile
     step /= FULL_SHARE;
   return sums > machine->fma_rate * LATENCY_CYCLES ? step : step / WAITING_SHARE;
 }
+#define ROWS_STAY 0.8       /* of L2: with more rows beside a block that is read in place, each task gets them anew, */
+#define ROWS_AGAIN_CYCLES 5 /* a vector of them (Zen 5) */
+bool product_may_stay(const struct machine *machine, const struct product_work *w, const struct product_blocks *b) {
+  return rates_of(machine)->stays_line[PLACE_FAR] > 0 && !b->is_along && !b->copies_rows && product_is_far(machine, w);
+}
 double product_block_cycles(const struct machine *machine, const struct product_work *w, const struct product_blocks *b) {
   const struct rates *rates = rates_of(machine);
   double strips = divide_up(w->width, b->tile->vectors * w->lanes);
   double tiles = strips * (w->is_open ? w->m / b->tile->rows : row_blocks(machine, w->m, b->tile));
   double sums = divide_up(w->k, b->terms) * ends_cycles(machine, b->tile, b->terms < w->k);
-  double lines = w->k * lines_of(machine, w, w->width) * rates->block_line[place_of(machine, w)];
+  double lines = w->k * lines_of(machine, w, w->width) * (b->in_place ? rates->stays_line : rates->block_line)[place_of(machine, w)];
   double turned = b->is_along ? w->k * w->width * rates->block_turned : 0;
   double each = rates->block_rows[rows_are_far(machine, w)] + (product_rows_stream(machine, w) ? STREAM_COPY_CYCLES : 0);
   double rows = b->copies_rows ? b->column_tasks * w->m * w->k * each : rows_cycles(machine, w, b->column_tasks) + once_far(machine, w);
+  if (b->in_place && w->m * w->k * w->bytes > ROWS_STAY * (double)machine->bytes[LEVEL_L2])
+    rows += b->column_tasks * w->m * divide_up(w->k, w->lanes) * ROWS_AGAIN_CYCLES;
   return w->batch * (tiles * (w->k * block_step_cycles(machine, b->tile) + sums) + b->row_tasks * (lines + turned) + rows +
                      result_cycles(machine, w, RESULT_RUN_CYCLES));
 }

@@ -113,7 +113,7 @@ double product_panel_cycles(const struct machine *machine, const struct product_
 double product_pack_cycles(const struct machine *machine, const struct product_work *work);
 /* The tile of this form; NULL: none was measured. */
 const struct tile *tile_of(const struct machine *machine, int rows, int vectors);
-/* By blocks of terms, each of which is copied first. */
+/* By blocks of terms, each of which is copied first, or brought into L2 by the first rows that meet it. */
 struct product_blocks {
   const struct tile *tile;
   double terms;        /* of a block */
@@ -121,7 +121,10 @@ struct product_blocks {
   double row_tasks;    /* as each of these does; */
   bool copies_rows;    /* and its rows of the first, which lies across */
   bool is_along;       /* the second factor lies along the sum */
+  bool in_place;       /* it is not copied */
 };
+/* Whether a block may be read in place: L2 gives what tiles take of it. */
+bool product_may_stay(const struct machine *machine, const struct product_work *work, const struct product_blocks *blocks);
 double product_block_cycles(const struct machine *machine, const struct product_work *work, const struct product_blocks *blocks);
 /* Of a second factor that lies along the sum, as the target does by itself; and turned: strips of so many rows, copied by each task. few:
  * of few columns; the first factor is copied once then, or not at all, where it lies across. */

@@ -39,6 +39,7 @@ struct rates {
 
   double block_share;        /* of tiles, from copied panels */
   double block_line[PLACES]; /* a line that is copied, */
+  double stays_line[PLACES]; /* one that is not, at first: where L2 gives what tiles take; 0: it does not */
   double block_turned;       /* an element that is transposed then, */
   double block_rows[2];      /* and one of the first factor, near and far */
   double ends[2];            /* of what a tile's beginning and end take: of one whose sums leave half of the registers, others */
