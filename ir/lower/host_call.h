@@ -15,7 +15,7 @@ enum host_kind {
 /* Adds the call with all inputs and attributes of the node; `host`: NULL for the op's own name. Afterwards c->in[i].value is what
  * the call takes, also where input i is a variable. */
 status op_host(struct op_call *c, enum host_kind kind, const char *host, struct flow_node **out);
-/* The whole of an op that the word beside its row describes (ops_host.c). */
+/* The whole of an op that its row describes (ops_host.c). */
 status build_host(struct op_call *c);
 /* Only the attributes, for a node that was made otherwise; and one more of our own. */
 void op_host_attrs(struct op_call *c, struct flow_node *n);

@@ -104,44 +104,11 @@ static inline void op_go_on(struct op_call *c, const struct op_call *copy) {
 
 typedef status (*op_builder)(struct op_call *c);
 
-/* What tells apart the ops of one builder, where it is not what they take (op_takes): the third word of BUILDF rows. */
-enum op_form {
-  ROW_MANY = 1 << 0,    /* many at a time, in the first dimension */
-  ROW_UP_TO = 1 << 1,   /* as many as come, up to a number */
-  ROW_IN_MAP = 1 << 2,  /* sparse tensors that a map in the task keeps, rather than serialized ones */
-  ROW_AT_END = 1 << 3,  /* the element becomes the list's last */
-  ROW_SINGLE = 1 << 4,  /* one record, never a batch */
-  ROW_FIRST = 1 << 5,   /* the first version: later ones do it otherwise */
-  ROW_NOT = 1 << 6,     /* the opposite */
-  ROW_LARGEST = 1 << 7, /* the largest, not the smallest */
-  ROW_UPPER = 1 << 8,   /* behind equal elements, not before */
-  ROW_LOG = 1 << 9,     /* its logarithm */
-  ROW_TO_SIX = 1 << 10, /* at most 6 */
-  ROW_CONJUGATE = 1 << 11,
-  ROW_TRANSPOSED = 1 << 12,
-  ROW_INVERSE = 1 << 13,
-  ROW_DEPTHWISE = 1 << 14,    /* a filter for each channel */
-  ROW_PER_CHANNEL = 1 << 15,  /* a range for each channel */
-  ROW_OVER_DEPTH = 1 << 16,   /* windows may reach over channels */
-  ROW_BY_PLACE = 1 << 17,     /* with the places of what was taken */
-  ROW_FORGET_FIRST = 1 << 18, /* the forget gate's columns are before the cell's */
-  ROW_POISSON = 1 << 19,      /* random numbers, else of another distribution: */
-  ROW_NORMAL = 1 << 20,
-  ROW_TRUNCATED = 1 << 21, /* normal, near the mean */
-  ROW_ALL_INTS = 1 << 22,  /* each integer of the dtype */
-  ROW_HANDLE = 1 << 23,    /* a variable behind a handle, not a reference */
-  ROW_TEMPORARY = 1 << 24,
-  ROW_FRAMES = 1 << 25,       /* an animation's frames */
-  ROW_MAYBE_FRAMES = 1 << 26, /* as the bytes have it */
-  ROW_RESIZES = 1 << 27,      /* an image is resized first: its attributes say so in their names */
-  ROW_2D = 1 << 28,           /* over the last two axes */
-  ROW_3D = 1 << 29            /* over the last three */
-};
 struct op_row {
   const char *name;
   op_builder build;
+  const char *type; /* of `data`, where it says what tells apart the ops of one builder: a struct of ops/op_rows.h; else NULL */
   const void *data; /* for builders shared by several rows */
-  uint32_t form;    /* enum op_form, likewise */
 };
 /* NULL when tfc has no row for it. */
 const struct op_row *op_row_find(const char *op);

@@ -7,6 +7,7 @@
 #define TFC_IR_OPS_ARRANGE_H
 
 #include "ir/lower/lower.h"
+#include "ir/ops/op_rows.h"
 
 /* Element i (row-major) of a small integer value of constant dims, as an i64 expression. */
 expr_id kb_element(struct kb *kb, value_id v, int i);
@@ -52,11 +53,11 @@ status op_known_axis(struct op_call *c, value_id v, const char *what, int rank, 
 dim op_add(struct op_call *c, dim a, dim b);
 dim op_mul(struct op_call *c, dim a, dim b);
 
-/* acc combined with x by "set", "add", "sub", "mul", "div", "min" or "max". */
-struct element kb_combine(struct kb *kb, const char *how, struct element acc, struct element x);
-/* The same for "min" and "max" of rows in order: of two that NaN makes incomparable the later one stays, so that what follows
+/* acc combined with x, any way but those of segments. */
+struct element kb_combine(struct kb *kb, enum combine how, struct element acc, struct element x);
+/* The same for MIN and MAX of rows in order: of two that NaN makes incomparable the later one stays, so that what follows
  * a NaN is the result; TensorFlow's reductions of segments are like that. */
-struct element kb_combine_last(struct kb *kb, const char *how, struct element acc, struct element x);
+struct element kb_combine_last(struct kb *kb, enum combine how, struct element acc, struct element x);
 /* What is done with an index that is out of range. */
 enum bad_index { BAD_INDEX_FAILS, BAD_INDEX_IS_DROPPED };
 status op_bad_index(struct op_call *c, enum bad_index *out); /* the attribute bad_indices_policy */

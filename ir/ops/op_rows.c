@@ -28,7 +28,6 @@
   }
 #define UPDATE(name, function)
 #define BUILD(name, function)
-#define BUILD1(name, function, word)
 #include "ir/ops.def"
 
 /* ---- what the rows point at ---- */
@@ -38,25 +37,35 @@
 #define REDUCE(name, first_, next_, last_) static const struct reduce_row row_##name = {start_##name, combine_##name, finish_##name};
 #define UPDATE(name, function) void function(struct update *u);
 #define BUILD(name, function) status function(struct op_call *c);
-#define BUILD1(name, function, word) status function(struct op_call *c);
+#include "ir/ops.def"
+
+#define BUILD(name, function)
+#define BUILD_AS(name, function, row, ...) _Static_assert(sizeof(struct row) <= OP_ROW_BYTES, #row);
+#define MAP(name, inputs, value_)
+#define REDUCE(name, first_, next_, last_)
+#define UPDATE(name, function)
 #include "ir/ops.def"
 
 static const struct op_row rows[] = {
-#define MAP(name, inputs, value_) {#name, build_map, &row_##name, 0},
-#define REDUCE(name, first_, next_, last_) {#name, build_reduce, &row_##name, 0},
-#define UPDATE(name, function)                                                                                                \
-  {"Apply" #name, build_update, (const void *)function, 0}, {"ResourceApply" #name, build_update, (const void *)function, 0}, \
-    {"SparseApply" #name, build_update, (const void *)function, 0},                                                           \
-    {"ResourceSparseApply" #name, build_update, (const void *)function, 0},
-#define BUILD(name, function) {#name, function, NULL, 0},
-#define BUILD1(name, function, word) {#name, function, word, 0},
-#define BUILDF(name, function, form) {#name, function, NULL, form},
+#define MAP(name, inputs, value_) {#name, build_map, NULL, &row_##name},
+#define REDUCE(name, first_, next_, last_) {#name, build_reduce, NULL, &row_##name},
+#define UPDATE(name, function)                                                                                                      \
+  {"Apply" #name, build_update, NULL, (const void *)function}, {"ResourceApply" #name, build_update, NULL, (const void *)function}, \
+    {"SparseApply" #name, build_update, NULL, (const void *)function},                                                              \
+    {"ResourceSparseApply" #name, build_update, NULL, (const void *)function},
+#define BUILD(name, function) {#name, function, NULL, NULL},
+#define BUILD_AS(name, function, row, ...) {#name, function, #row, &(const struct row){__VA_ARGS__}},
 #include "ir/ops.def"
 };
 
 const struct op_row *op_rows(uint32_t *count) {
   *count = sizeof rows / sizeof rows[0];
   return rows;
+}
+
+const void *op_row_fields(const struct op_call *c, const char *type) {
+  static const char none[OP_ROW_BYTES];
+  return c->row->type && strcmp(c->row->type, type) == 0 ? c->row->data : none;
 }
 
 const struct op_row *op_row_find(const char *op) {

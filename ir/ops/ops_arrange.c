@@ -198,25 +198,22 @@ status op_zeros(struct op_call *c, int rank, const dim *dims) {
 }
 
 /* Sums of bools are theirs in C: true when one is. A complex accumulator is loaded before either part is stored. */
-struct element kb_combine(struct kb *kb, const char *how, struct element acc, struct element x) {
-  static const struct {
-    const char *name;
-    enum scalar_op op;
-  } table[] = {{"add", SCALAR_ADD}, {"sub", SCALAR_SUB}, {"mul", SCALAR_MUL}, {"div", SCALAR_DIV},
-               {"min", SCALAR_MIN}, {"max", SCALAR_MAX}, {"sum", SCALAR_ADD}, {"prod", SCALAR_MUL}};
+struct element kb_combine(struct kb *kb, enum combine how, struct element acc, struct element x) {
+  static const enum scalar_op ops[] = {
+    [COMBINE_ADD] = SCALAR_ADD, [COMBINE_SUB] = SCALAR_SUB, [COMBINE_MUL] = SCALAR_MUL, [COMBINE_DIV] = SCALAR_DIV,
+    [COMBINE_MIN] = SCALAR_MIN, [COMBINE_MAX] = SCALAR_MAX, [COMBINE_SUM] = SCALAR_ADD, [COMBINE_PROD] = SCALAR_MUL};
+  if (how == COMBINE_SET)
+    return x;
   bool is_bool = expr_get(kb->k, x.re)->dtype == DTYPE_BOOL;
   if (acc.im)
     acc = (struct element){kb_get(kb, kb_local(kb, acc.re)), kb_get(kb, kb_local(kb, acc.im))};
-  for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
-    if (strcmp(table[i].name, how) == 0)
-      return f_binary(&kb->f, is_bool ? table[i].op == SCALAR_MUL ? SCALAR_AND : SCALAR_OR : table[i].op, acc, x);
-  return x;
+  return f_binary(&kb->f, is_bool ? ops[how] == SCALAR_MUL ? SCALAR_AND : SCALAR_OR : ops[how], acc, x);
 }
 
-struct element kb_combine_last(struct kb *kb, const char *how, struct element acc, struct element x) {
-  if (strcmp(how, "max") == 0)
+struct element kb_combine_last(struct kb *kb, enum combine how, struct element acc, struct element x) {
+  if (how == COMBINE_MAX)
     return f_select(&kb->f, real_element(kb_lt(kb, x.re, acc.re)), acc, x);
-  if (strcmp(how, "min") == 0)
+  if (how == COMBINE_MIN)
     return f_select(&kb->f, real_element(kb_lt(kb, acc.re, x.re)), acc, x);
   return kb_combine(kb, how, acc, x);
 }

@@ -9,7 +9,6 @@
 #define REDUCE(name, first, next, last)
 #define UPDATE(name, function)
 #define BUILD(name, function) status function(struct op_call *c);
-#define BUILD1(name, function, word) status function(struct op_call *c);
 #include "ir/ops.def"
 
 static const struct {

@@ -26,7 +26,7 @@ status build_inplace(struct op_call *c) {
   to[0] = kb_get(&kb, kb_local(&kb, kb_mod(&kb, kb_index(&kb, kb_load(&kb, places, at)), n))); /* rows count from the end too */
   kb_loops(&kb, LOOP_PAR, x.rank - 1, x.dims + 1, at + rows.rank);
   memcpy(to + 1, at + rows.rank, sizeof *at * (size_t)(x.rank - 1));
-  kb_store(&kb, out, to, kb_combine(&kb, c->row->data, kb_load(&kb, out, to), kb_load(&kb, values, at)));
+  kb_store(&kb, out, to, kb_combine(&kb, OP_ROW(c, combine_row)->how, kb_load(&kb, out, to), kb_load(&kb, values, at)));
   kb_close(&kb, y.rank);
   op_set_output(c, 0, kb_value(&kb, out));
   return kb_finish_guarded(&kb);

@@ -110,7 +110,7 @@ status build_transpose(struct op_call *c) {
   TRY(op_input(c, 1, &p));
   int rank = op_value(c, v)->rank;
   TRY(op_vector_of(c, &p, rank, "perm"));
-  bool conjugate = c->row->form & ROW_CONJUGATE && dtype_is_complex(op_value(c, v)->dtype);
+  bool conjugate = OP_ROW(c, transpose_row)->conjugates && dtype_is_complex(op_value(c, v)->dtype);
   int64_t perm[LIMIT_RANK];
   bool known = true;
   for (int i = 0; i < rank; i++)

@@ -7,7 +7,7 @@
 #include "ir/ops/arrange.h"
 
 struct scatter {
-  const char *how; /* for kb_combine */
+  enum combine how;
   value_id indices, updates;
   int batch;      /* dimensions of indices that number updates */
   int depth;      /* places of the target that an index gives */
@@ -60,7 +60,7 @@ static void store_updates(struct kb *kb, const struct scatter *s, uint32_t out) 
   kb_loops(kb, LOOP_PAR, inner, s->dims + s->depth, at + s->batch);
   memcpy(places + s->depth, at + s->batch, sizeof *at * (size_t)inner);
   struct element update = kb_load(kb, updates, at);
-  bool replaces = strcmp(s->how, "set") == 0;
+  bool replaces = s->how == COMBINE_SET;
   kb_store(kb, out, places, replaces ? update : kb_combine(kb, s->how, kb_load(kb, out, places), update));
   kb_close(kb, s->batch + inner + (s->bad == BAD_INDEX_IS_DROPPED));
 }
@@ -89,8 +89,8 @@ static status check_updates(struct op_call *c, struct scatter *s) {
 static status scatter_depth(struct op_call *c, struct scatter *s) {
   struct flow_value i = *op_value(c, s->indices);
   enum dtype dtype = op_value(c, s->updates)->dtype;
-  if (dtype == DTYPE_STRING && strcmp(s->how, "set") != 0)
-    return fail(UNIMPLEMENTED, "%s of strings", s->how);
+  if (dtype == DTYPE_STRING && s->how != COMBINE_SET)
+    return fail(UNIMPLEMENTED, "arithmetic of strings");
   TRY(op_bad_index(c, &s->bad));
   s->batch = i.rank - s->is_nd;
   s->depth = 1;
@@ -126,7 +126,7 @@ static status check_new(struct op_call *c, const struct scatter *s) {
 }
 
 status build_scatter_nd(struct op_call *c) {
-  struct scatter s = {.how = "add", .is_nd = true};
+  struct scatter s = {.how = COMBINE_ADD, .is_nd = true};
   value_id shape;
   TRY(op_input(c, 0, &s.indices));
   TRY(op_input(c, 1, &s.updates));
@@ -145,7 +145,7 @@ status build_scatter_nd(struct op_call *c) {
 }
 
 status build_tensor_scatter(struct op_call *c) {
-  struct scatter s = {.how = c->row->data, .is_nd = true};
+  struct scatter s = {.how = OP_ROW(c, combine_row)->how, .is_nd = true};
   value_id v;
   TRY(op_input(c, 0, &v));
   TRY(op_input(c, 1, &s.indices));
@@ -170,7 +170,7 @@ status build_tensor_scatter(struct op_call *c) {
 /* ---- variables ---- */
 
 static status scatter_into_variable(struct op_call *c, bool is_nd) {
-  struct scatter s = {.how = c->row->data, .is_nd = is_nd};
+  struct scatter s = {.how = OP_ROW(c, combine_row)->how, .is_nd = is_nd};
   uint32_t var;
   TRY(op_input_var(c, 0, &var));
   TRY(op_input(c, 1, &s.indices));

@@ -5,6 +5,7 @@
 
 #include "ir/lower/lower_frame.h"
 #include "ir/lower/host_call.h"
+#include "ir/ops/op_rows.h"
 
 /* The group of a node: an attribute, or in the newer ops a constant input. -1: not known. */
 static int64_t group_key(const struct graph *g, const struct node *n) {
@@ -40,14 +41,14 @@ static int64_t member_number(const struct node *n) {
 }
 
 static status output_shape(struct op_call *c, int *rank, dim *dims) {
-  const char *rule = c->row->data;
-  if (strcmp(rule, "said") != 0) {
+  enum collective_shape said = OP_ROW(c, collective_row)->shape;
+  if (said != COLLECTIVE_SAID) {
     struct flow_value x = *op_value(c, c->in[0].value);
     *rank = x.rank;
     memcpy(dims, x.dims, sizeof x.dims);
-    if (strcmp(rule, "same") != 0 && x.rank < 1)
+    if (said != COLLECTIVE_SAME && x.rank < 1)
       return fail(INVALID_ARGUMENT, "a scalar has no rows");
-    if (strcmp(rule, "same") != 0)
+    if (said != COLLECTIVE_SAME)
       dims[0] = op_new_symbol(c);
     return OK;
   }

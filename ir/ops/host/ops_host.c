@@ -1,7 +1,6 @@
-/* ops_host.c: ops that are one call into the runtime. Most of them are described by a word beside their row in ops.def:
+/* ops_host.c: ops that are one call into the runtime. Most of them are rows HOST of ops.def, with a text for the shapes of what they give:
  *
- *   [~ | ! | ^] output ; output ; ... ~ looks at what ran before, ! changes something, ^ may wait, too; the last output's word
- *                                     is repeated
+ *   output ; output ; ...   the last one's is repeated
  *   output:  =2      the shape of input 2            *       all inputs broadcast
  *            [?,2]   a matrix of new size by 2       =0[?]   the shape of input 0, then a new size
  *            @       a handle
@@ -160,11 +159,10 @@ static status add_output(struct op_call *c, struct flow_node *n, uint32_t i, con
 }
 
 status build_host(struct op_call *c) {
-  const char *word = c->row->data;
-  enum host_kind kind = *word == '^' ? HOST_WAITS : *word == '!' ? HOST_CHANGES : *word == '~' ? HOST_LOOKS : HOST_PURE;
-  word += kind != HOST_PURE;
+  const struct host_row *row = OP_ROW(c, host_row);
+  const char *word = row->outputs;
   struct flow_node *n;
-  TRY(op_host(c, kind, NULL, &n));
+  TRY(op_host(c, row->kind, NULL, &n));
   for (uint32_t i = 0; i < c->out_count; i++) {
     TRY(add_output(c, n, i, word));
     const char *next = strchr(word, ';');

@@ -29,9 +29,9 @@ static status check_decoder(struct op_call *c, int64_t channels) {
 static int image_rank(struct op_call *c) {
   value_id v;
   const struct attr_shape *said = node_output_shape(c->node, 0);
-  if (c->row->form & ROW_FRAMES)
+  if (OP_ROW(c, image_row)->frames)
     return 4;
-  if (!(c->row->form & ROW_MAYBE_FRAMES) || !node_attr_int(c->node, "expand_animations", 1))
+  if (!OP_ROW(c, image_row)->maybe_frames || !node_attr_int(c->node, "expand_animations", 1))
     return 3;
   const struct string_view *file = op_input(c, 0, &v) == OK ? op_value(c, v)->data : NULL;
   if (file)
@@ -40,7 +40,7 @@ static int image_rank(struct op_call *c) {
 }
 
 status build_decode_image(struct op_call *c) {
-  int64_t channels = c->row->form & ROW_FRAMES ? 3 : node_attr_int(c->node, "channels", 0);
+  int64_t channels = OP_ROW(c, image_row)->frames ? 3 : node_attr_int(c->node, "channels", 0);
   struct flow_node *n;
   dim dims[LIMIT_RANK];
   TRY(check_decoder(c, channels));

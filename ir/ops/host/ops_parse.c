@@ -148,7 +148,7 @@ static void ragged_outputs(struct op_call *c, struct flow_node *n, uint32_t firs
 /* Outputs come in the order of the registry: sparse, dense, ragged of the context; sparse, dense, lengths, ragged of the lists. */
 status build_parse_sequence(struct op_call *c) {
   struct flow_node *n;
-  bool single = c->row->form & ROW_SINGLE;
+  bool single = OP_ROW(c, parse_row)->single;
   TRY(numbers_agree(c));
   TRY(op_host(c, HOST_PURE, NULL, &n));
   struct flow_value in = *op_value(c, n->inputs.items[0]);

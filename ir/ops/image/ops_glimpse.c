@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "ir/ops/element_words.h"
+#include "ir/ops/op_rows.h"
 #include "ir/ops/random/random_source.h"
 
 enum noise { NOISE_ZERO, NOISE_UNIFORM, NOISE_GAUSSIAN };
@@ -38,7 +39,7 @@ static status glimpse_begin(struct op_call *c, struct glimpse *g) {
   TRY(op_input(c, 1, &size));
   TRY(op_input(c, 2, &g->offsets));
   TRY(read_noise(c, &g->noise));
-  g->first_version = c->row->form & ROW_FIRST;
+  g->first_version = OP_ROW(c, glimpse_row)->is_first_version;
   g->normalized = node_attr_int(c->node, "normalized", 1);
   g->centered = node_attr_int(c->node, "centered", 1);
   g->image = *op_value(c, g->images);

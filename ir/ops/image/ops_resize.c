@@ -112,7 +112,7 @@ static status resize_read(struct op_call *c, value_id images, struct resize *r) 
     TRY(op_require_le(c, op_dim(c, 1), x.dims[i], "an image must be of non-zero size and have at least one channel"));
   r->images = images;
   memcpy(r->dims, x.dims, sizeof r->dims);
-  r->align = node_attr_int(c->node, c->row->form & ROW_RESIZES ? "resize_align_corners" : "align_corners", 0);
+  r->align = node_attr_int(c->node, OP_ROW(c, resize_row)->is_prefixed ? "resize_align_corners" : "align_corners", 0);
   r->half_pixel = node_attr_int(c->node, "half_pixel_centers", 0);
   return OK;
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "ir/ops/accumulate.h"
+#include "ir/ops/op_rows.h"
 
 struct product {
   value_id a, b;
@@ -25,7 +26,7 @@ static status check_sizes(struct op_call *c, const struct product *p, const stru
 static status batch_dims(struct op_call *c, const struct flow_value *a, const struct flow_value *b, int *rank, dim *dims) {
   value_id x = flow_add_value(op_flow(c), a->dtype, a->rank - 2, a->dims);
   value_id y = flow_add_value(op_flow(c), b->dtype, b->rank - 2, b->dims);
-  bool open = !(c->row->form & ROW_FIRST) && !c->guards && !op_in_region(c);
+  bool open = !OP_ROW(c, matmul_row)->is_first_version && !c->guards && !op_in_region(c);
   return open ? op_broadcast(c, x, y, rank, dims) : op_broadcast_equal(c, x, y, rank, dims);
 }
 

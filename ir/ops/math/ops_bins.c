@@ -2,6 +2,7 @@
  * HistogramFixedWidth, Bucketize, LowerBound, UpperBound, NthElement. */
 #include <string.h>
 
+#include "ir/ops/op_rows.h"
 #include "ir/ops/sparse/sparse.h"
 
 /* ---- counting ---- */
@@ -251,7 +252,7 @@ static expr_id count_below(struct kb *kb, uint32_t list, int rank, expr_id row, 
 
 status build_search_sorted(struct op_call *c) {
   value_id lists, v;
-  bool upper = c->row->form & ROW_UPPER;
+  bool upper = OP_ROW(c, search_row)->upper;
   TRY(op_input(c, 0, &lists));
   TRY(op_input(c, 1, &v));
   struct flow_value l = *op_value(c, lists), x = *op_value(c, v);

@@ -168,7 +168,7 @@ status build_equal(struct op_call *c) {
   value_id in[2], out;
   TRY(op_input(c, 0, &in[0]));
   TRY(op_input(c, 1, &in[1]));
-  bool equal = !(c->row->form & ROW_NOT);
+  bool equal = !OP_ROW(c, equal_row)->negated;
   bool lenient = !node_attr_int(c->node, "incompatible_shape_error", 1);
   bool open = lenient && may_misfit(c, in[0], in[1]);
   status s = open && op_takes_misfits(c) ? INVALID_ARGUMENT : op_map(c, in, 2, DTYPE_BOOL, equal ? formula_equal : formula_not_equal, &out);

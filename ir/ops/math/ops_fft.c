@@ -4,12 +4,14 @@
 
 #include "ir/ops/accumulate.h"
 #include "ir/ops/math/fourier.h"
+#include "ir/ops/op_rows.h"
 
 /* ---- complex ---- */
 
 /* The number of axes is the row's (FFT, FFT2D, FFT3D), or (FFTND) the length of a list of axes, which must be the last ones. */
 static status axes_of_op(struct op_call *c, int rank, int *count) {
-  *count = c->row->form & ROW_3D ? 3 : c->row->form & ROW_2D ? 2 : 1;
+  int axes = OP_ROW(c, fourier_row)->axes;
+  *count = axes ? axes : 1;
   if (op_takes(c, "axes")) {
     value_id v;
     int64_t *axes;
@@ -79,7 +81,7 @@ status build_fft(struct op_call *c) {
     TRY(resize(c, x.dims, &v));
   }
   for (int i = 0; i < axes; i++)
-    TRY(fourier_transform(c, x.rank - 1 - i, c->row->form & ROW_INVERSE, &v));
+    TRY(fourier_transform(c, x.rank - 1 - i, OP_ROW(c, fourier_row)->inverse, &v));
   op_set_output(c, 0, v);
   return OK;
 }

@@ -1,10 +1,8 @@
 /* ops_scan.c: running sums, products and log-sum-exps along an axis: one sequential loop for each line. */
 #include <math.h>
-#include <string.h>
 
 #include "ir/ops/accumulate.h"
-
-enum scan { SCAN_SUM, SCAN_PRODUCT, SCAN_LOG_SUM_EXP };
+#include "ir/ops/op_rows.h"
 
 /* log(e^a + e^b), from the larger one; of two -inf: -inf. */
 static struct element log_sum_exp(struct formula *f, struct element a, struct element b) {
@@ -24,10 +22,6 @@ static struct element combine(struct formula *f, enum scan scan, struct element 
   return log_sum_exp(f, acc, x);
 }
 
-static enum scan scan_of_row(const char *word) {
-  return strcmp(word, "sum") == 0 ? SCAN_SUM : strcmp(word, "prod") == 0 ? SCAN_PRODUCT : SCAN_LOG_SUM_EXP;
-}
-
 status build_cumsum(struct op_call *c) {
   value_id v, va;
   int64_t wanted;
@@ -38,7 +32,7 @@ status build_cumsum(struct op_call *c) {
   TRY(op_const_axis(c, va, "axis", x.rank, &wanted));
   TRY(op_axis(c, wanted, x.rank, &axis));
   bool exclusive = node_attr_int(c->node, "exclusive", 0), reverse = node_attr_int(c->node, "reverse", 0);
-  enum scan scan = scan_of_row(c->row->data);
+  enum scan scan = OP_ROW(c, scan_row)->scan;
   enum dtype sum = scan == SCAN_LOG_SUM_EXP ? sum_dtype(x.dtype) : x.dtype;
   struct kb kb;
   kb_begin(&kb, c, sum);

@@ -4,12 +4,13 @@
  * plus one: a kernel of its own, whose result becomes a size. */
 #include <string.h>
 
+#include "ir/ops/op_rows.h"
 #include "ir/ops/sparse/sparse.h"
 
-static struct element start_value(struct kb *kb, enum dtype dtype, const char *how) {
-  if (strcmp(how, "max") == 0 || strcmp(how, "min") == 0)
-    return kb_limit(kb, dtype, strcmp(how, "min") == 0);
-  return f_const_as(&kb->f, dtype, strcmp(how, "prod") == 0);
+static struct element start_value(struct kb *kb, enum dtype dtype, enum combine how) {
+  if (how == COMBINE_MAX || how == COMBINE_MIN)
+    return kb_limit(kb, dtype, how == COMBINE_MIN);
+  return f_const_as(&kb->f, dtype, how == COMBINE_PROD);
 }
 
 /* [count] + the dims of v from `from` on */
@@ -60,7 +61,8 @@ status build_unsorted_segment(struct op_call *c) {
   struct kb kb;
   kb_begin(&kb, c, x.dtype);
   uint32_t in = kb_in(&kb, v), segments = kb_in(&kb, ids), out = kb_out(&kb, x.dtype, rank, dims);
-  kb_fill(&kb, out, rank, dims, start_value(&kb, x.dtype, c->row->data));
+  enum combine how = OP_ROW(c, combine_row)->how;
+  kb_fill(&kb, out, rank, dims, start_value(&kb, x.dtype, how));
   expr_id at[LIMIT_RANK], to[LIMIT_RANK], flat = kb_int(&kb, 0);
   kb_loops(&kb, LOOP_SEQ, s.rank, s.dims, at);
   to[0] = kb_get(&kb, kb_local(&kb, kb_index(&kb, kb_load(&kb, segments, at))));
@@ -71,7 +73,7 @@ status build_unsorted_segment(struct op_call *c) {
   kb_if(&kb, kb_le(&kb, kb_int(&kb, 0), to[0]));
   kb_loops(&kb, LOOP_PAR, rank - 1, dims + 1, at + s.rank);
   memcpy(to + 1, at + s.rank, sizeof *at * (size_t)(rank - 1));
-  kb_store(&kb, out, to, kb_combine_last(&kb, c->row->data, kb_load(&kb, out, to), kb_load(&kb, in, at)));
+  kb_store(&kb, out, to, kb_combine_last(&kb, how, kb_load(&kb, out, to), kb_load(&kb, in, at)));
   kb_close(&kb, x.rank + 1);
   op_set_output(c, 0, kb_value(&kb, out));
   return kb_finish_guarded(&kb);
@@ -99,15 +101,15 @@ static status last_segment(struct op_call *c, value_id ids, dim *out) {
 }
 
 struct segments {
-  const char *how;             /* a combiner; "mean" and "sqrtn" are sums divided at the end of a segment */
+  enum combine how;
   value_id data, ids, indices; /* indices: NO_VALUE when row i of data belongs to id i */
   int rank;
   dim dims[LIMIT_RANK]; /* of the result */
 };
 
-static struct element divided_by_count(struct kb *kb, const char *how, enum dtype dtype, struct element sum, expr_id count) {
+static struct element divided_by_count(struct kb *kb, enum combine how, enum dtype dtype, struct element sum, expr_id count) {
   enum dtype part = dtype_real(dtype);
-  if (strcmp(how, "sqrtn") == 0)
+  if (how == COMBINE_SQRTN)
     count = expr_unary(kb->k, SCALAR_SQRT, expr_cast(kb->k, DTYPE_DOUBLE, count));
   return f_binary(&kb->f, SCALAR_DIV, sum, f_cast(&kb->f, dtype, real_element(expr_cast(kb->k, part, count))));
 }
@@ -142,8 +144,8 @@ static status reduce_segments(struct op_call *c, const struct segments *s) {
   struct kb kb;
   kb_begin(&kb, c, x.dtype);
   uint32_t in = kb_in(&kb, s->data), segments = kb_in(&kb, s->ids), out = kb_out(&kb, x.dtype, s->rank, s->dims);
-  bool divides = strcmp(s->how, "mean") == 0 || strcmp(s->how, "sqrtn") == 0;
-  kb_fill(&kb, out, s->rank, s->dims, f_const_as(&kb.f, x.dtype, strcmp(s->how, "prod") == 0));
+  bool divides = s->how == COMBINE_MEAN || s->how == COMBINE_SQRTN;
+  kb_fill(&kb, out, s->rank, s->dims, f_const_as(&kb.f, x.dtype, s->how == COMBINE_PROD));
   expr_id one = kb_int(&kb, 1), to[LIMIT_RANK], from[LIMIT_RANK];
   uint32_t previous = kb_local(&kb, kb_int(&kb, -1)), count = kb_local(&kb, kb_int(&kb, 0));
   expr_id r = kb_for_dim(&kb, LOOP_SEQ, ids.dims[0]);
@@ -159,7 +161,7 @@ static status reduce_segments(struct op_call *c, const struct segments *s) {
   kb_loops(&kb, LOOP_PAR, s->rank - 1, s->dims + 1, to + 1);
   memcpy(from + 1, to + 1, sizeof *to * (size_t)(s->rank - 1));
   struct element row = kb_load(&kb, in, from);
-  struct element sum = kb_combine_last(&kb, divides ? "sum" : s->how, kb_load(&kb, out, to), row);
+  struct element sum = kb_combine_last(&kb, divides ? COMBINE_SUM : s->how, kb_load(&kb, out, to), row);
   kb_store(&kb, out, to, f_select(&kb.f, real_element(first), row, sum));
   kb_close(&kb, s->rank - 1);
   if (divides)
@@ -179,7 +181,7 @@ static status check_ids(struct op_call *c, value_id ids, value_id indexed, const
 }
 
 status build_segment(struct op_call *c) {
-  struct segments s = {.how = c->row->data};
+  struct segments s = {.how = OP_ROW(c, combine_row)->how};
   dim count;
   TRY(op_input(c, 0, &s.data));
   TRY(op_input(c, 1, &s.ids));
@@ -191,7 +193,7 @@ status build_segment(struct op_call *c) {
 
 /* The same over rows picked by indices; the forms WithNumSegments say how many segments there are. */
 status build_sparse_segment(struct op_call *c) {
-  struct segments s = {.how = c->row->data};
+  struct segments s = {.how = OP_ROW(c, combine_row)->how};
   dim count;
   TRY(op_input(c, 0, &s.data));
   TRY(op_input(c, 1, &s.indices));
@@ -209,9 +211,9 @@ status build_sparse_segment(struct op_call *c) {
 
 /* ---- gradients of SparseSegment: out[indices[i]] += grad[ids[i]] * scale of the segment ---- */
 
-static expr_id segment_scale(struct kb *kb, const char *how, enum dtype dtype, expr_id count) {
+static expr_id segment_scale(struct kb *kb, enum combine how, enum dtype dtype, expr_id count) {
   expr_id n = expr_cast(kb->k, DTYPE_DOUBLE, count), one = expr_float(kb->k, DTYPE_DOUBLE, 1);
-  if (strcmp(how, "sqrtn") == 0)
+  if (how == COMBINE_SQRTN)
     n = expr_unary(kb->k, SCALAR_SQRT, n);
   return expr_cast(kb->k, dtype, expr_binary(kb->k, SCALAR_DIV, one, n));
 }
@@ -232,7 +234,7 @@ static status scatter_segments(struct op_call *c, value_id indices, dim count) {
   value_id grad, ids;
   dim dims[LIMIT_RANK];
   int rank;
-  const char *how = c->row->data;
+  enum combine how = OP_ROW(c, combine_row)->how;
   TRY(op_input(c, 0, &grad));
   TRY(op_input(c, 2, &ids));
   TRY(row_dims(c, grad, 1, count, &rank, dims));
@@ -247,7 +249,7 @@ static status scatter_segments(struct op_call *c, value_id indices, dim count) {
   to[0] = kb_get(&kb, kb_local(&kb, kb_index(&kb, kb_load(&kb, rows, &r))));
   kb_check(&kb, kb_in_range(&kb, to[0], kb_dim(&kb, count)), INVALID_ARGUMENT, "Index %d out of range [0, %d).", to[0], kb_dim(&kb, count));
   expr_id scale = NO_EXPR;
-  if (strcmp(how, "sum") != 0)
+  if (how != COMBINE_SUM)
     scale = kb_get(&kb, kb_local(&kb, segment_scale(&kb, how, g.dtype, kb_load(&kb, counts, &from[0]).re)));
   kb_loops(&kb, LOOP_PAR, rank - 1, dims + 1, to + 1);
   memcpy(from + 1, to + 1, sizeof *to * (size_t)(rank - 1));

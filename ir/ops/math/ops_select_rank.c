@@ -25,7 +25,7 @@ status build_arg_max(struct op_call *c) {
   struct flow_value x = *op_value(c, v);
   TRY(op_const_axis(c, va, "dimension", x.rank, &wanted));
   TRY(op_axis(c, wanted, x.rank, &axis));
-  bool is_max = c->row->form & ROW_LARGEST;
+  bool is_max = OP_ROW(c, arg_row)->largest;
   dim dims[LIMIT_RANK];
   for (int i = 0, n = 0; i < x.rank; i++)
     if (i != axis)

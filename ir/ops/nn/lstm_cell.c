@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "ir/ops/nn/lstm.h"
+#include "ir/ops/op_rows.h"
 
 /* The steps that count are a size: the first so many rows of a sequence. */
 static status count_steps(struct op_call *c, struct lstm *l) {
@@ -42,7 +43,7 @@ status lstm_begin(struct op_call *c, struct lstm *l, uint32_t *next) {
   memset(l, 0, sizeof *l);
   uint32_t i = 0;
   l->timed = op_takes(c, "seq_len_max");
-  l->forget_first = c->row->form & ROW_FORGET_FIRST;
+  l->forget_first = OP_ROW(c, lstm_row)->forget_first;
   l->peephole = node_attr_int(c->node, "use_peephole", 0);
   if (l->timed)
     TRY(op_input(c, i++, &l->limit));

@@ -67,7 +67,7 @@ static status conv_begin(struct op_call *c, int rank, const dim *dims, const str
     v->axes[i].dilation = dilations[axis];
     TRY(window_solve(c, padding, &v->axes[i]));
   }
-  v->depthwise = c->row->form & ROW_DEPTHWISE;
+  v->depthwise = OP_ROW(c, conv_row)->depthwise;
   if (v->depthwise && strides[layout_axis(&v->layout, 0)] != strides[layout_axis(&v->layout, 1)])
     return fail(INVALID_ARGUMENT, "only equal length strides in the row and column dimensions are supported");
   v->batch = dims[0];
@@ -223,7 +223,7 @@ static status build_conv(struct op_call *c) {
   TRY(op_input(c, 0, &input));
   TRY(op_input(c, 1, &filter));
   struct flow_value x = *op_value(c, input), w = *op_value(c, filter);
-  if (!(c->row->form & ROW_DEPTHWISE) && w.rank >= 3) { /* of those sizes no filter can be empty */
+  if (!OP_ROW(c, conv_row)->depthwise && w.rank >= 3) { /* of those sizes no filter can be empty */
     dim least = op_dim(c, 1);
     for (int i = 0; i < w.rank - 1; i++)
       TRY(op_require_le(c, least, w.dims[i], "filter must not have zero elements"));

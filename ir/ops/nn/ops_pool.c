@@ -96,7 +96,8 @@ status pool_begin(struct op_call *c, int rank, const dim *dims, uint32_t first_i
     p->axes[i].stride = strides[i];
     p->axes[i].dilation = 1;
   }
-  bool over_depth = rank == 4 && c->row->form & ROW_OVER_DEPTH, by_place = c->row->form & ROW_BY_PLACE;
+  const struct pool_row *row = OP_ROW(c, pool_row);
+  bool over_depth = rank == 4 && row->over_depth, by_place = row->by_place;
   TRY(pool_supported(c, p, over_depth));
   if (padding == PADDING_EXPLICIT)
     TRY(pool_explicit(c, p));

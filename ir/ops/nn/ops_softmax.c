@@ -2,6 +2,7 @@
  * exponential overflows; half and bfloat16 are computed in float. */
 
 #include "ir/ops/accumulate.h"
+#include "ir/ops/op_rows.h"
 
 /* One row of logits while a kernel is in its loops: loads x - max, with max and sum already computed. Exponentials wait where the result
  * made of them will be, if that has their dtype: the row stays in the first cache, and to compute them again takes longer. */
@@ -57,7 +58,7 @@ status build_softmax(struct op_call *c) {
   struct flow_value x = *op_value(c, v);
   if (x.rank < 1)
     return fail(INVALID_ARGUMENT, "logits must have >= 1 dimension, got %s", op_shape_text(c, x.rank, x.dims));
-  bool is_log = c->row->form & ROW_LOG;
+  bool is_log = OP_ROW(c, softmax_row)->log;
   struct kb kb;
   struct row r = {.kb = &kb, .rank = x.rank, .out_rank = x.rank, .width = x.dims[x.rank - 1], .dtype = sum_dtype(x.dtype)};
   kb_begin(&kb, c, r.dtype);

@@ -41,7 +41,7 @@ static status range_begin(struct op_call *c, uint32_t first_input, const struct 
   TRY(op_input(c, first_input, &r->min));
   TRY(op_input(c, first_input + 1, &r->max));
   struct flow_value low = *op_value(c, r->min), high = *op_value(c, r->max);
-  r->per_channel = c->row->form & ROW_PER_CHANNEL;
+  r->per_channel = OP_ROW(c, fake_quant_row)->per_channel;
   if (low.rank != r->per_channel || high.rank != r->per_channel || (r->per_channel && x->rank < 1))
     return fail(INVALID_ARGUMENT, "min and max must be %s", r->per_channel ? "vectors with one element for each channel" : "scalars");
   if (!r->per_channel)

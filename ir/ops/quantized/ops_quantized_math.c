@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "ir/ops/op_rows.h"
 #include "ir/ops/part.h"
 #include "ir/ops/quantized/quantized.h"
 #include "ir/ops/window.h"
@@ -251,7 +252,7 @@ status build_quantized_relu(struct op_call *c) {
   TRY(operand_read(c, 0, 1, true, &a));
   if (quantized_plain(op_output_dtype(c, 0)) != a.x.dtype)
     return fail(UNIMPLEMENTED, "%s to another dtype", c->node->op);
-  bool six = c->row->form & ROW_TO_SIX;
+  bool six = OP_ROW(c, relu_row)->to_six;
   struct kb kb;
   kb_begin(&kb, c, a.x.dtype);
   uint32_t in = kb_in(&kb, a.data);

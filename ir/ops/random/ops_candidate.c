@@ -4,17 +4,11 @@
 #include <string.h>
 
 #include "ir/ops/accumulate.h"
+#include "ir/ops/op_rows.h"
 #include "ir/ops/random/random_stream.h"
 
 #define RESERVED 512 /* counter values that TensorFlow sets aside for each candidate */
 
-enum sampler_kind {
-  SAMPLER_UNIFORM, /* all classes alike */
-  SAMPLER_LOG,     /* the class k with a probability like log((k + 2) / (k + 1)) */
-  SAMPLER_ALL,     /* every class once */
-  SAMPLER_LEARNED, /* like 1 + the number of times that it was a true class before */
-  SAMPLER_FIXED,   /* like a weight from the graph */
-};
 struct sampler {
   enum sampler_kind kind;
   bool unique;
@@ -28,16 +22,8 @@ struct sampler {
 static expr_id f64(struct kb *kb, double v) { return expr_float(kb->k, DTYPE_DOUBLE, v); }
 static expr_id bin(struct kb *kb, enum scalar_op op, expr_id a, expr_id b) { return expr_binary(kb->k, op, a, b); }
 
-static enum sampler_kind kind_of(const char *word) {
-  static const char *const words[] = {"uniform", "log", "all", "learned", "fixed"};
-  int i = 0;
-  while (strcmp(word, words[i]) != 0)
-    i++;
-  return (enum sampler_kind)i;
-}
-
 static status sampler_begin(struct op_call *c, struct sampler *s) {
-  *s = (struct sampler){.kind = kind_of(c->row->data)};
+  *s = (struct sampler){.kind = OP_ROW(c, sampler_row)->kind};
   s->unique = node_attr_int(c->node, "unique", 0);
   s->count = node_attr_int(c->node, "num_sampled", 1);
   s->range = s->kind == SAMPLER_ALL ? s->count : node_attr_int(c->node, "range_max", 1);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "ir/ops/accumulate.h"
+#include "ir/ops/op_rows.h"
 #include "ir/ops/random/random_stream.h"
 
 #define RESERVED 256 /* blocks for each number */
@@ -126,7 +127,7 @@ static void draw_poisson(struct pair_stream *s, expr_id rate, enum dtype dtype, 
 /* dims: [samples ..., the parameter's ...]; numbers are counted with the samples of one parameter together. */
 static status draw_all(struct op_call *c, const struct random_source *source, value_id alpha, int rank, const dim *dims) {
   struct flow_value a = *op_value(c, alpha);
-  bool poisson = c->row->form & ROW_POISSON;
+  bool poisson = OP_ROW(c, distribution_row)->poisson;
   int outer = rank - a.rank;
   struct kb kb;
   kb_begin(&kb, c, DTYPE_DOUBLE);

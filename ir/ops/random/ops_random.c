@@ -7,8 +7,6 @@
 
 #define RESERVED 256 /* counter values that TensorFlow sets aside for each element of a stateful draw */
 
-enum draw { DRAW_UNIFORM, DRAW_NORMAL, DRAW_TRUNCATED, DRAW_INT, DRAW_FULL_INT };
-
 struct request {
   enum draw draw;
   enum dtype dtype;
@@ -168,12 +166,8 @@ static status draw_shaped(struct op_call *c, struct request *r, uint32_t input) 
 }
 
 static enum draw draw_of_op(const struct op_call *c) {
-  uint32_t form = c->row->form;
-  if (form & ROW_ALL_INTS)
-    return DRAW_FULL_INT;
-  if (op_takes(c, "minval"))
-    return DRAW_INT;
-  return form & ROW_TRUNCATED ? DRAW_TRUNCATED : form & ROW_NORMAL ? DRAW_NORMAL : DRAW_UNIFORM;
+  enum draw said = OP_ROW(c, random_row)->draw;
+  return said == DRAW_UNIFORM && op_takes(c, "minval") ? DRAW_INT : said;
 }
 
 /* ---- stateful ---- */

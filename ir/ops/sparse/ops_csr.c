@@ -95,7 +95,7 @@ status build_csr_unary(struct op_call *c) {
   struct flow_node *n;
   struct flow_value m;
   TRY(matrix_call(c, &n, &m));
-  if (c->row->form & ROW_TRANSPOSED)
+  if (OP_ROW(c, csr_row)->transposed)
     swap_last(&m);
   matrix_output(c, n, m.rank, m.dims);
   return OK;

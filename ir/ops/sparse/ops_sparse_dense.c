@@ -1,6 +1,7 @@
 /* ops_sparse_dense.c: sparse tensors with dense ones: products, sums, element-wise, reductions, softmax. */
 #include <string.h>
 
+#include "ir/ops/op_rows.h"
 #include "ir/ops/sparse/sparse.h"
 
 /* ---- SparseTensorDenseMatMul ---- */
@@ -117,7 +118,7 @@ status build_sparse_dense_cwise(struct op_call *c) {
   for (int d = 0; d < x.rank; d++)
     at[d] = kb_select(&kb, kb_eq(&kb, kb_dim(&kb, x.dims[d]), one), zero, index[a.rank - x.rank + d]);
   struct element y = kb_load(&kb, in, at);
-  kb_store(&kb, out, &n, kb_combine(&kb, c->row->data, kb_load(&kb, values, &n), y));
+  kb_store(&kb, out, &n, kb_combine(&kb, OP_ROW(c, combine_row)->how, kb_load(&kb, values, &n), y));
   kb_close(&kb, 1);
   op_set_output(c, 0, kb_value(&kb, out));
   return kb_finish_guarded(&kb);
@@ -162,7 +163,7 @@ static status read_reduction(struct op_call *c, struct reduction *r) {
 }
 
 /* The first entry of a place is taken as it is: a flag for each place tells. */
-static void reduce_entries(struct kb *kb, const struct reduction *r, uint32_t out, uint32_t flags, const char *how) {
+static void reduce_entries(struct kb *kb, const struct reduction *r, uint32_t out, uint32_t flags, enum combine how) {
   const struct sparse *a = &r->a;
   expr_id n = kb_for_dim(kb, LOOP_SEQ, a->count), index[LIMIT_RANK], to[LIMIT_RANK];
   kb_sparse_index_checked(kb, a, n, index);
@@ -186,7 +187,7 @@ status build_sparse_reduce(struct op_call *c) {
   uint32_t out = kb_out(&kb, dtype, r.rank, r.dims), flags = kb_scratch(&kb, DTYPE_INT64, r.rank, r.dims);
   kb_fill(&kb, out, r.rank, r.dims, f_const_as(&kb.f, dtype, 0));
   kb_fill(&kb, flags, r.rank, r.dims, real_element(kb_int(&kb, 0)));
-  reduce_entries(&kb, &r, out, flags, c->row->data);
+  reduce_entries(&kb, &r, out, flags, OP_ROW(c, combine_row)->how);
   op_set_output(c, 0, kb_value(&kb, out));
   return kb_finish_guarded(&kb);
 }
@@ -231,7 +232,7 @@ static status reduce_sorted(struct op_call *c, const struct reduction *r, value_
       kb_store(&kb, indices, at, real_element(index[d]));
     place += !r->reduced[d] || r->keep;
   }
-  struct element x = kb_load(&kb, in, &n), sum = kb_combine_last(&kb, c->row->data, kb_load(&kb, values, &to), x);
+  struct element x = kb_load(&kb, in, &n), sum = kb_combine_last(&kb, OP_ROW(c, combine_row)->how, kb_load(&kb, values, &to), x);
   kb_store(&kb, values, &to, f_select(&kb.f, real_element(first), x, sum));
   kb_close(&kb, 1);
   kb_store(&kb, total, NULL, real_element(kb_add(&kb, kb_get(&kb, last), kb_int(&kb, 1))));

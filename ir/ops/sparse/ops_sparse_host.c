@@ -115,7 +115,7 @@ static void note_rank(struct op_call *c, int64_t rank) {
 /* Serialized, or kept in a map; those named Many row by row. */
 status build_box_sparse(struct op_call *c) {
   struct flow_node *n;
-  bool many = c->row->form & ROW_MANY, map = c->row->form & ROW_IN_MAP;
+  bool many = OP_ROW(c, sparse_box_row)->many, map = OP_ROW(c, sparse_box_row)->in_map;
   dim dims[2] = {op_dim(c, 3), op_dim(c, 3)}, *elements;
   int rank = 0, count;
   TRY(op_host(c, map ? HOST_CHANGES : HOST_PURE, NULL, &n));
@@ -136,7 +136,7 @@ status build_box_sparse(struct op_call *c) {
 /* Stacked in the shape in which the boxes lie. */
 status build_unbox_sparse(struct op_call *c) {
   struct flow_node *n;
-  bool map = c->row->form & ROW_IN_MAP;
+  bool map = OP_ROW(c, sparse_box_row)->in_map;
   TRY(op_host(c, map ? HOST_CHANGES : HOST_PURE, NULL, &n));
   const struct flow_value *boxes = op_value(c, n->inputs.items[0]);
   const struct object_shapes *o = lower_object(c->lw, c->in[0].maker);

@@ -2,6 +2,7 @@
  * SparseSliceGrad; and rows that have no entry: SparseFillEmptyRows and its gradient. */
 #include <string.h>
 
+#include "ir/ops/op_rows.h"
 #include "ir/ops/sparse/sparse.h"
 
 /* A local: -1, 0 or 1 as row i of a comes before, is, or comes after row j of b moved by -start (NO_VALUE: not moved). */
@@ -61,7 +62,7 @@ struct merged {
 
 /* Entries of both, combined where both have one. With a threshold they are added, and sums below it are left out; without one
  * `how` also combines with the 0 of the side that has no entry. */
-static status merge_entries(struct op_call *c, const struct sparse *a, const struct sparse *b, const char *how, value_id threshold,
+static status merge_entries(struct op_call *c, const struct sparse *a, const struct sparse *b, enum combine how, value_id threshold,
                             struct merged *out) {
   enum dtype dtype = op_value(c, a->values)->dtype;
   dim most[2] = {op_add(c, a->count, b->count), op_dim(c, a->rank)};
@@ -124,7 +125,7 @@ status build_sparse_add(struct op_call *c) {
   if (op_value(c, threshold)->rank != 0)
     return fail(INVALID_ARGUMENT, "The magnitude threshold must be a scalar");
   TRY(read_operands(c, &a, &b));
-  TRY(merge_entries(c, &a, &b, "sum", threshold, &m));
+  TRY(merge_entries(c, &a, &b, COMBINE_ADD, threshold, &m));
   TRY(set_merged(c, &m));
   op_set_output(c, 2, op_dims_value(c, DTYPE_INT64, 1, a.dims, a.rank));
   return OK;
@@ -137,7 +138,7 @@ status build_sparse_extremum(struct op_call *c) {
   TRY(read_operands(c, &a, &b));
   if (a.rank == 0)
     return fail(INVALID_ARGUMENT, "Tensors must not be empty");
-  TRY(merge_entries(c, &a, &b, c->row->data, NO_VALUE, &m));
+  TRY(merge_entries(c, &a, &b, OP_ROW(c, combine_row)->how, NO_VALUE, &m));
   return set_merged(c, &m);
 }
 

@@ -4,6 +4,7 @@
 
 #include "ir/lower/lower_frame.h"
 #include "ir/lower/host_call.h"
+#include "ir/ops/op_rows.h"
 
 /* ---- element shapes ---- */
 
@@ -420,7 +421,7 @@ status build_list_change(struct op_call *c) {
   TRY(op_host(c, HOST_PURE, NULL, &n));
   op_host_output(c, n, 0, 0, NULL);
   c->out[0].maker = c->in[0].maker;
-  bool at_end = c->row->form & ROW_AT_END, item = op_takes(c, "item"), element = item || op_takes(c, "tensor");
+  bool at_end = OP_ROW(c, list_row)->at_end, item = op_takes(c, "item"), element = item || op_takes(c, "tensor");
   uint32_t at = op_arg_index(c, item ? "item" : "tensor");
   if (element)
     note_maker(c, c->in[0].maker, c->in[at].maker);

@@ -4,6 +4,7 @@
 
 #include "ir/lower/lower.h"
 #include "ir/lower/host_call.h"
+#include "ir/ops/op_rows.h"
 #include "ir/ops/put_shape.h"
 #include "ir/ops/token_attrs.h"
 
@@ -22,7 +23,7 @@ static void note_components(struct op_call *c, const struct node *maker, bool ma
 
 status build_queue_enqueue(struct op_call *c) {
   struct flow_node *n;
-  bool many = c->row->form & ROW_MANY;
+  bool many = OP_ROW(c, count_row)->many;
   TRY(op_host(c, HOST_WAITS, NULL, &n));
   for (uint32_t i = 1; many && i < c->in_count; i++)
     if (op_value(c, c->in[i].value)->rank < 1)
@@ -97,7 +98,7 @@ static status check_has_shapes(const struct node *maker) {
 
 /* DequeueMany and DequeueUpTo have the batch in front; the latter's is known only when it is there. */
 status build_queue_dequeue(struct op_call *c) {
-  bool many = c->row->form & ROW_MANY, up_to = c->row->form & ROW_UP_TO;
+  bool many = OP_ROW(c, count_row)->many, up_to = OP_ROW(c, count_row)->up_to;
   struct flow_node *n;
   dim batch = NO_DIM;
   if ((many || up_to) && c->in[0].maker)
@@ -132,7 +133,7 @@ status build_reader(struct op_call *c) {
 status build_reader_read(struct op_call *c) {
   struct flow_node *n;
   dim count = NO_DIM;
-  int rank = c->row->form & ROW_UP_TO ? 1 : 0;
+  int rank = OP_ROW(c, count_row)->up_to ? 1 : 0;
   TRY(op_host(c, HOST_WAITS, NULL, &n));
   if (rank)
     count = op_new_symbol(c);

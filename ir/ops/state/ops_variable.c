@@ -24,8 +24,8 @@ status build_variable(struct op_call *c) {
                          .task = c->node->task,
                          .node = c->node->name,
                          .rank = -1,
-                         .is_resource = c->row->form & ROW_HANDLE};
-  if (c->row->form & ROW_TEMPORARY)
+                         .is_resource = OP_ROW(c, variable_row)->is_handle};
+  if (OP_ROW(c, variable_row)->is_temporary)
     var.container = "tfc-temporary";
   if (shape) {
     if (shape->rank > LIMIT_RANK)
@@ -112,7 +112,7 @@ static bool is_assigned_as_declared(struct op_call *c, const struct flow_var *va
 static bool may_change_shape(struct op_call *c, const struct flow_var *var) {
   if (!var->has_shape || op_in_trial(c) || op_frame(c)->graph != op_graph(c))
     return false;
-  return c->row->form & ROW_HANDLE ? !is_assigned_as_declared(c, var) : !node_attr_int(c->node, "validate_shape", 1);
+  return OP_ROW(c, variable_row)->is_handle ? !is_assigned_as_declared(c, var) : !node_attr_int(c->node, "validate_shape", 1);
 }
 
 static void open_shape(struct op_call *c, uint32_t number, const struct flow_value *v) {
@@ -200,7 +200,7 @@ status build_assign_op(struct op_call *c) {
   kb_loops(&kb, LOOP_PAR, rank, dims, index);
   struct formula *f = &kb.f;
   struct element old = kb_load(&kb, o, index), x = kb_load(&kb, b, index);
-  kb_store(&kb, o, index, strcmp(c->row->data, "add") == 0 ? ADD(old, x) : SUB(old, x));
+  kb_store(&kb, o, index, OP_ROW(c, combine_row)->how == COMBINE_ADD ? ADD(old, x) : SUB(old, x));
   kb_close(&kb, rank);
   TRY(kb_finish(&kb));
   return_reference(c, var);
