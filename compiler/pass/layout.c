@@ -44,7 +44,7 @@ static bool find_source(const struct layouter *l, struct scope *s, value_id v, s
     *out = (struct source){.data = x->data, .scope = s, .value = v};
     if (x->data || x->producer || !s->outer) {
       out->var = x->data || through_if ? 0 : held_variable(l, s, v);
-      out->value = out->var ? first_producer(s->flow, v)->outputs.items[0] : v;
+      out->read = out->var ? first_producer(s->flow, v)->outputs.items[0] : NO_VALUE;
       return x->data || out->var || (through_loop && !through_if);
     }
     const struct flow_node *n = s->outer->flow->nodes.items[s->node];
@@ -210,8 +210,6 @@ static void add_wish(struct layouter *l, struct reader *r, int number, const str
     i++;
   if (i == l->wishes.count) {
     struct wish new = {.source = *source, .panels = panels, .dtype = r->node->kernel->buffers.items[buffer_of(r)].dtype};
-    if (!source->data && !source->var)
-      new.pack = layout_pack_cycles(l, &panels, new.dtype) * layout_runs(source->scope, NULL);
     vec_push(&l->wishes, new);
   }
   l->wishes.items[i].gain += gain * layout_runs(r->scope, NULL);
@@ -264,6 +262,21 @@ static uint32_t count_uses(const struct layouter *l, const void *data) {
   }
   return count;
 }
+/* In front of the loop that all readers are in, or loops around it, the value would be brought into panels in each step. */
+static bool is_invariant(const struct wish *w) {
+  const struct source *first = &w->readers.items[0].source;
+  for (uint32_t i = 0; i < w->readers.count; i++) {
+    const struct reader *r = &w->readers.items[i];
+    if (r->scope == r->source.scope || r->source.scope != first->scope || r->source.value != first->value || !is_certain(r, &r->source))
+      return false;
+  }
+  return true;
+}
+static void expect_pack(const struct layouter *l, struct wish *w) {
+  w->pack = w->source.var  ? layout_dense_cycles(l, w)
+          : w->source.data ? 0
+                           : layout_pack_cycles(l, &w->panels, w->dtype) * layout_runs(w->source.scope, NULL);
+}
 /* A variable lies one way: the first of those that save most. */
 static bool is_best(const struct layouter *l, const struct wish *w) {
   for (uint32_t i = 0; i < l->wishes.count; i++) {
@@ -274,9 +287,10 @@ static bool is_best(const struct layouter *l, const struct wish *w) {
   }
   return true;
 }
+static bool is_held(const struct layouter *l, const struct wish *w) {
+  return w->pack >= 0 && w->gain > w->pack * GAIN_MIN && is_best(l, w);
+}
 static bool is_granted(const struct layouter *l, const struct wish *w) {
-  if (w->pack < 0 || !is_best(l, w))
-    return false;
   if (!w->source.data)
     return w->gain > w->pack * GAIN_MIN;
   int64_t sizes[LIMIT_RANK + 1], bytes = panels_sizes(&w->panels, sizes) * (int64_t)dtype_size(w->dtype);
@@ -342,7 +356,7 @@ static value_id find_placed(const struct wish *w, const struct scope *s, value_i
 }
 /* The value in panels, as the nodes of a scope know it. */
 static value_id place(struct layouter *l, struct wish *w, const struct reader *r, struct scope *s) {
-  value_id of = w->source.data ? NO_VALUE : r->source.value, v = find_placed(w, s, of);
+  value_id of = w->source.var ? r->source.read : NO_VALUE, v = find_placed(w, s, of);
   if (v)
     return v;
   if (w->source.data) {
@@ -368,6 +382,21 @@ static void grant(struct layouter *l, struct wish *w) {
     panels_read(r->scope->flow, r->node, buffer_of(r), &w->panels, packed);
   }
 }
+/* What a variable does not lie in may be brought into panels in front of a loop, like any other value. */
+static void hold_variables(struct layouter *l) {
+  bool *held = ARENA_ARRAY(&l->build->arena, bool, l->wishes.count + 1);
+  for (uint32_t i = 0; i < l->wishes.count; i++)
+    held[i] = l->wishes.items[i].source.var && is_held(l, &l->wishes.items[i]);
+  for (uint32_t i = 0; i < l->wishes.count; i++) {
+    struct wish *w = &l->wishes.items[i];
+    if (held[i]) {
+      grant(l, w);
+    } else if (w->source.var && is_invariant(w)) {
+      w->source.var = 0;
+      expect_pack(l, w);
+    }
+  }
+}
 /* Constants that nobody reads any more are not in the program; new nodes come before those that read them. */
 static void finish(struct flow *f) {
   for (flow_id id = 1; id < f->nodes.count; id++) {
@@ -389,10 +418,10 @@ status pass_layout(struct build *b) {
   for (uint32_t i = 0; i < l.scopes.count; i++)
     look_at_scope(&l, l.scopes.items[i]);
   for (uint32_t i = 0; i < l.wishes.count; i++)
-    if (l.wishes.items[i].source.var)
-      l.wishes.items[i].pack = layout_dense_cycles(&l, &l.wishes.items[i]);
+    expect_pack(&l, &l.wishes.items[i]);
+  hold_variables(&l);
   for (uint32_t i = 0; i < l.wishes.count; i++)
-    if (is_granted(&l, &l.wishes.items[i]))
+    if (!l.wishes.items[i].source.var && is_granted(&l, &l.wishes.items[i]))
       grant(&l, &l.wishes.items[i]);
   layout_sweep(&l);
   for (uint32_t i = 0; i < l.scopes.count; i++)

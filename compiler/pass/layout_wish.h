@@ -18,9 +18,10 @@ struct scope {
 /* Where a value comes from: a constant; what a variable holds; or a value of a flow around the loops that hand it on. */
 struct source {
   const void *data;
-  uint32_t var; /* its number + 1: `value` is what a node reads of it in `scope` */
+  uint32_t var; /* its number + 1 */
   struct scope *scope;
   value_id value;
+  value_id read; /* of a variable: what a node reads of it there; `value` has another shape, perhaps */
 };
 struct reader {
   struct scope *scope;
@@ -38,7 +39,7 @@ struct wish {
   const void *packed; /* of a constant */
   VEC(struct placed {
     const struct scope *scope;
-    value_id of; /* the source's, where several may be handed on to one scope: reads of a variable */
+    value_id of; /* the source's read, where several may be handed on to one scope: of a variable */
     value_id value;
   })
   placed;

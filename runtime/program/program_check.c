@@ -89,6 +89,7 @@ static status check_tables(const struct program *p) {
   return OK;
 }
 
+#define PANEL_WIDTH_MAX 4096
 /* Whole panels of a variable of the same number of elements. */
 static bool panels_fit(const struct program *p, const struct program_variable *v) {
   uint64_t first = v->panels - 1, left = count_of(p, PROGRAM_WORDS);
@@ -97,7 +98,8 @@ static bool panels_fit(const struct program *p, const struct program_variable *v
   const int64_t *words = program_words(p, v->panels - 1);
   int64_t rank = words[PANEL_RANK], dense = 1, packed = 1;
   if (rank < 1 || rank >= LIMIT_RANK || left - first - PANEL_WORDS < (uint64_t)rank * 2 || !v->has_shape || words[PANEL_LANES] < 0 ||
-      words[PANEL_LANES] >= rank || words[PANEL_OUTER] < 0 || words[PANEL_OUTER] >= rank || words[PANEL_WIDTH] < 1)
+      words[PANEL_LANES] >= rank || words[PANEL_OUTER] < 0 || words[PANEL_OUTER] >= rank || words[PANEL_WIDTH] < 1 ||
+      words[PANEL_WIDTH] > PANEL_WIDTH_MAX)
     return false;
   uint32_t seen = 0;
   for (int64_t i = 0; i < rank; i++) {
@@ -107,7 +109,8 @@ static bool panels_fit(const struct program *p, const struct program_variable *v
     seen |= i + 1 < rank ? UINT32_C(1) << from : 0;
   }
   for (uint32_t i = 0; i < v->rank; i++)
-    dense *= program_words(p, v->dims)[i];
+    if (__builtin_mul_overflow(dense, program_words(p, v->dims)[i], &dense))
+      return false;
   return seen == (((UINT32_C(1) << rank) - 1) & ~(UINT32_C(1) << words[PANEL_LANES])) && dense == packed &&
          words[PANEL_COUNT] == words[PANEL_WORDS + 2 * words[PANEL_LANES]];
 }

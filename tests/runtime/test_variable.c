@@ -188,19 +188,13 @@ static void panels_that_are_none_are_refused(void **state) {
   static const struct {
     int word;
     int64_t value;
-  } wrong[] = {{PANEL_RANK, 0},
-               {PANEL_RANK, LIMIT_RANK},
-               {PANEL_LANES, 2},
-               {PANEL_LANES, -1},
-               {PANEL_COUNT, 6},
-               {PANEL_WIDTH, 0},
-               {PANEL_OUTER, 2},
-               {PANEL_WORDS, 4},
-               {PANEL_WORDS, 0},
-               {PANEL_WORDS, INT64_MAX},
-               {PANEL_WORDS + 1, 1},
-               {PANEL_WORDS + 1, 7},
-               {PANEL_WORDS + 2, COLUMNS + 1}};
+  } wrong[] = {{PANEL_RANK, 0},          {PANEL_RANK, LIMIT_RANK},
+               {PANEL_LANES, 2},         {PANEL_LANES, -1},
+               {PANEL_COUNT, 6},         {PANEL_WIDTH, 0},
+               {PANEL_WIDTH, INT64_MAX}, {PANEL_OUTER, 2},
+               {PANEL_WORDS, 4},         {PANEL_WORDS, 0},
+               {PANEL_WORDS, INT64_MAX}, {PANEL_WORDS + 1, 1},
+               {PANEL_WORDS + 1, 7},     {PANEL_WORDS + 2, COLUMNS + 1}};
   const float packed[2 * ROWS * WIDTH] = {0};
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
     struct program_builder b;
