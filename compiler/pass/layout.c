@@ -1,6 +1,6 @@
 /* layout.c: the pass `layout`: second factors of contractions are brought into panels once; see layout.h.
  *
- * A reader is a kernel and its buffer whose value is a constant or comes into a loop from in front of it. Readers of one value that want
+ * A reader is a kernel and its buffer whose value is a constant, what a variable holds, or comes into a loop from in front of it. Readers of one value that want
  * the same panels are one wish, which is granted when all of them together gain more than the panels cost. */
 #include "compiler/pass/layout.h"
 
@@ -197,23 +197,28 @@ static double best_panels(const struct layouter *l, const struct reader *r, int 
   return most;
 }
 static bool is_whole(const struct panels *p) { return p->first == 0 && p->count == p->dims[p->lanes]; }
+static void add_reader(struct layouter *l, const struct reader *r, const struct panels *panels, enum dtype dtype) {
+  uint32_t i = 0;
+  while (i < l->wishes.count &&
+         !(is_same_source(&l->wishes.items[i].source, &r->source) && panels_equal(&l->wishes.items[i].panels, panels)))
+    i++;
+  if (i == l->wishes.count)
+    vec_push(&l->wishes, ((struct wish){.source = r->source, .panels = *panels, .dtype = dtype}));
+  l->wishes.items[i].gain += r->gain;
+  vec_push(&l->wishes.items[i].readers, *r);
+}
+/* In front of the loop that the reader is in, or loops around it, the value may be brought into panels in each step. */
+static bool is_invariant(const struct reader *r) { return r->scope != r->source.scope && is_certain(r, &r->source); }
 static void add_wish(struct layouter *l, struct reader *r, int number, const struct contraction *c) {
   struct panels panels;
-  if (!takes_once(r) || !find_source(l, r->scope, r->value, &r->source) || (!r->source.var && !is_certain(r, &r->source)))
+  if (!takes_once(r) || !find_source(l, r->scope, r->value, &r->source))
     return;
-  const struct source *source = &r->source;
-  double gain = best_panels(l, r, number, c, &panels);
-  if (gain <= 0 || (source->var && !is_whole(&panels)))
+  r->gain = best_panels(l, r, number, c, &panels) * layout_runs(r->scope, NULL);
+  if (r->gain <= 0)
     return;
-  uint32_t i = 0;
-  while (i < l->wishes.count && !(is_same_source(&l->wishes.items[i].source, source) && panels_equal(&l->wishes.items[i].panels, &panels)))
-    i++;
-  if (i == l->wishes.count) {
-    struct wish new = {.source = *source, .panels = panels, .dtype = r->node->kernel->buffers.items[buffer_of(r)].dtype};
-    vec_push(&l->wishes, new);
-  }
-  l->wishes.items[i].gain += gain * layout_runs(r->scope, NULL);
-  vec_push(&l->wishes.items[i].readers, *r);
+  r->source.var = is_whole(&panels) ? r->source.var : 0; /* a variable lies in panels as a whole */
+  if (r->source.data || r->source.var || is_invariant(r))
+    add_reader(l, r, &panels, r->node->kernel->buffers.items[buffer_of(r)].dtype);
 }
 static void look_at_kernel(struct layouter *l, struct scope *s, struct flow_node *n) {
   struct kernel_uses uses;
@@ -262,20 +267,14 @@ static uint32_t count_uses(const struct layouter *l, const void *data) {
   }
   return count;
 }
-/* In front of the loop that all readers are in, or loops around it, the value would be brought into panels in each step. */
-static bool is_invariant(const struct wish *w) {
-  const struct source *first = &w->readers.items[0].source;
-  for (uint32_t i = 0; i < w->readers.count; i++) {
-    const struct reader *r = &w->readers.items[i];
-    if (r->scope == r->source.scope || r->source.scope != first->scope || r->source.value != first->value || !is_certain(r, &r->source))
-      return false;
+static void expect_packs(struct layouter *l, uint32_t first) {
+  for (uint32_t i = first; i < l->wishes.count; i++) {
+    struct wish *w = &l->wishes.items[i];
+    if (w->source.var)
+      w->pack = layout_dense_cycles(l, w);
+    else if (!w->source.data)
+      w->pack = layout_pack_cycles(l, &w->panels, w->dtype) * layout_runs(w->source.scope, NULL);
   }
-  return true;
-}
-static void expect_pack(const struct layouter *l, struct wish *w) {
-  w->pack = w->source.var  ? layout_dense_cycles(l, w)
-          : w->source.data ? 0
-                           : layout_pack_cycles(l, &w->panels, w->dtype) * layout_runs(w->source.scope, NULL);
 }
 /* A variable lies one way: the first of those that save most. */
 static bool is_best(const struct layouter *l, const struct wish *w) {
@@ -382,20 +381,26 @@ static void grant(struct layouter *l, struct wish *w) {
     panels_read(r->scope->flow, r->node, buffer_of(r), &w->panels, packed);
   }
 }
-/* What a variable does not lie in may be brought into panels in front of a loop, like any other value. */
-static void hold_variables(struct layouter *l) {
-  bool *held = ARENA_ARRAY(&l->build->arena, bool, l->wishes.count + 1);
-  for (uint32_t i = 0; i < l->wishes.count; i++)
-    held[i] = l->wishes.items[i].source.var && is_held(l, &l->wishes.items[i]);
-  for (uint32_t i = 0; i < l->wishes.count; i++) {
-    struct wish *w = &l->wishes.items[i];
-    if (held[i]) {
-      grant(l, w);
-    } else if (w->source.var && is_invariant(w)) {
-      w->source.var = 0;
-      expect_pack(l, w);
-    }
+/* Each reader of what the variable does not lie in may have it so in front of its loop, like any other value. */
+static void leave_to_loops(struct layouter *l, uint32_t wish) {
+  struct wish w = l->wishes.items[wish]; /* their list may move */
+  for (uint32_t i = 0; i < w.readers.count; i++) {
+    struct reader r = w.readers.items[i];
+    r.source.var = 0;
+    if (is_invariant(&r))
+      add_reader(l, &r, &w.panels, w.dtype);
   }
+}
+static void hold_variables(struct layouter *l) {
+  uint32_t count = l->wishes.count;
+  bool *held = ARENA_ARRAY(&l->build->arena, bool, count + 1);
+  for (uint32_t i = 0; i < count; i++)
+    held[i] = l->wishes.items[i].source.var && is_held(l, &l->wishes.items[i]);
+  for (uint32_t i = 0; i < count; i++)
+    if (held[i])
+      grant(l, &l->wishes.items[i]);
+    else if (l->wishes.items[i].source.var)
+      leave_to_loops(l, i);
 }
 /* Constants that nobody reads any more are not in the program; new nodes come before those that read them. */
 static void finish(struct flow *f) {
@@ -417,9 +422,10 @@ status pass_layout(struct build *b) {
   layout_find_held(&l);
   for (uint32_t i = 0; i < l.scopes.count; i++)
     look_at_scope(&l, l.scopes.items[i]);
-  for (uint32_t i = 0; i < l.wishes.count; i++)
-    expect_pack(&l, &l.wishes.items[i]);
+  expect_packs(&l, 0);
+  uint32_t first = l.wishes.count;
   hold_variables(&l);
+  expect_packs(&l, first);
   for (uint32_t i = 0; i < l.wishes.count; i++)
     if (!l.wishes.items[i].source.var && is_granted(&l, &l.wishes.items[i]))
       grant(&l, &l.wishes.items[i]);

@@ -19,7 +19,7 @@ struct layout {
     struct panels panels;
     const char *of; /* the node whose value it was */
     double gain;    /* cycles of one core that a step is expected to save, over all who read it */
-    double pack;    /* and that it costs to make it; 0: it is a constant, or a variable that all read so */
+    double pack;    /* and that it costs to make it; 0: it is a constant, or a variable that no step takes otherwise */
   })
   values;
 };

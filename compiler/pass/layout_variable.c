@@ -90,7 +90,7 @@ void layout_find_held(struct layouter *l) {
   for (uint32_t i = 0; i < l->scopes.count; i++)
     find_touchers(l, l->scopes.items[i]);
   (void)!part_each(b, count_touches, all);
-  for (uint32_t i = 0; i < b->vars.count; i++) /* in conditions of loops and in calls of the runtime nobody has looked */
+  for (uint32_t i = 0; i < b->vars.count; i++) /* not what conditions of loops touch, nor what functions of calls do: counted twice */
     l->held[i].may = l->held[i].may && l->held[i].touchers.count == all[i];
 }
 void layout_free_held(struct layouter *l) {
@@ -173,16 +173,19 @@ static bool wants_turning(const struct wish *w, const struct held *h, const stru
     return wants_dense(&a, t->scope->flow, n->outputs.items[0]);
   return n->op != FLOW_VARIABLE && entry_reads(h, t->scope->entry);
 }
+/* In front of a loop a variable may be missing: nothing can be made of it there. */
+static bool may_be_missing(const struct wish *w, const struct toucher *t) {
+  const struct flow_node *n = node_of(t);
+  return n->op == FLOW_READ && n->imm == READ_IN_LOOP && wants_dense(&(struct asked){w, true}, t->scope->flow, n->outputs.items[0]);
+}
 double layout_dense_cycles(const struct layouter *l, const struct wish *w) {
   const struct held *h = &l->held[w->source.var - 1];
   double sum = 0, once = layout_pack_cycles(l, &w->panels, w->dtype);
   for (uint32_t i = 0; i < h->touchers.count; i++) {
     const struct toucher *t = &h->touchers.items[i];
-    if (!wants_turning(w, h, t))
-      continue;
-    if (node_of(t)->op == FLOW_READ && node_of(t)->imm == READ_IN_LOOP) /* in front of the loop it may be missing */
+    if (may_be_missing(w, t))
       return -1;
-    sum += once * layout_runs(t->scope, NULL);
+    sum += wants_turning(w, h, t) ? once * layout_runs(t->scope, NULL) : 0;
   }
   return sum;
 }
@@ -194,7 +197,9 @@ static struct flow_node *append_beside(struct scope *s, enum flow_op op, const s
   struct flow_node *n = flow_append(s->flow, op, like, like->task, id);
   n->guards = like->guards;
   n->guard_count = like->guard_count;
-  s->has_new = s->has_held = true;
+  s->has_new = true;
+  for (struct scope *around = s; around; around = around->outer) /* regions are trimmed from outside */
+    around->has_held = true;
   return n;
 }
 static struct flow_value dense_value(const struct wish *w, struct dim_table *dims) {
@@ -309,7 +314,7 @@ void layout_hold(struct layouter *l, struct wish *w) {
 static bool is_needed(const struct flow *f, flow_id id) {
   const struct flow_node *n = f->nodes.items[id];
   flow_id user;
-  bool needed = n->outputs.count == 0 || n->is_target;
+  bool needed = n->outputs.count == 0 || n->is_target || n->stateful || node_updates(n);
   for (uint32_t i = 0; !needed && i < n->outputs.count; i++)
     needed = flow_use_count(f, n->outputs.items[i], &user);
   for (flow_id other = 1; !needed && other < f->nodes.count; other++)

@@ -13,7 +13,7 @@ struct scope {
   flow_id node;
   flow_id nodes; /* that it had before the pass, + 1 */
   bool has_new;  /* nodes */
-  bool has_held; /* nodes around variables in panels */
+  bool has_held; /* nodes around variables in panels, in regions too */
 };
 /* Where a value comes from: a constant; what a variable holds; or a value of a flow around the loops that hand it on. */
 struct source {
@@ -28,6 +28,7 @@ struct reader {
   struct flow_node *node;
   value_id value; /* of one of its buffers */
   struct source source;
+  double gain; /* cycles of a step */
 };
 /* Readers of one value that want the same panels. */
 struct wish {

@@ -64,7 +64,7 @@ const struct op_row *op_rows(uint32_t *count) {
 }
 
 const void *op_row_fields(const struct op_call *c, const char *type) {
-  static const char none[OP_ROW_BYTES];
+  static const _Alignas(16) char none[OP_ROW_BYTES];
   return c->row->type && strcmp(c->row->type, type) == 0 ? c->row->data : none;
 }
 

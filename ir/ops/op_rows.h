@@ -91,7 +91,7 @@ struct fake_quant_row {
 enum draw {
   DRAW_UNIFORM,
   DRAW_NORMAL,
-  DRAW_TRUNCATED /* normal, near the mean */,
+  DRAW_TRUNCATED, /* normal, near the mean */
   DRAW_INT,
   DRAW_FULL_INT /* each integer of the dtype */
 };

@@ -1,6 +1,7 @@
 /* ops_arrange.c: what the builders of rearrangements, gathers and scatters share: arguments as expressions, guards. */
 #include "ir/ops/arrange.h"
 
+#include <assert.h>
 #include <float.h>
 #include <string.h>
 
@@ -204,6 +205,7 @@ struct element kb_combine(struct kb *kb, enum combine how, struct element acc, s
     [COMBINE_MIN] = SCALAR_MIN, [COMBINE_MAX] = SCALAR_MAX, [COMBINE_SUM] = SCALAR_ADD, [COMBINE_PROD] = SCALAR_MUL};
   if (how == COMBINE_SET)
     return x;
+  assert(how < sizeof ops / sizeof ops[0]);
   bool is_bool = expr_get(kb->k, x.re)->dtype == DTYPE_BOOL;
   if (acc.im)
     acc = (struct element){kb_get(kb, kb_local(kb, acc.re)), kb_get(kb, kb_local(kb, acc.im))};

@@ -309,6 +309,7 @@ static double block_step_cycles(const struct machine *machine, const struct tile
     step /= FULL_SHARE;
   return sums > machine->fma_rate * LATENCY_CYCLES ? step : step / WAITING_SHARE;
 }
+#define STAYS_SHARE 0.99    /* of the rate of copied panels: vectors that come from L2 (Zen 5) */
 #define ROWS_STAY 0.8       /* of L2: with more rows beside a block that is read in place, each task gets them anew, */
 #define ROWS_AGAIN_CYCLES 5 /* a vector of them (Zen 5) */
 bool product_may_stay(const struct machine *machine, const struct product_work *w, const struct product_blocks *b) {
@@ -325,8 +326,8 @@ double product_block_cycles(const struct machine *machine, const struct product_
   double rows = b->copies_rows ? b->column_tasks * w->m * w->k * each : rows_cycles(machine, w, b->column_tasks) + once_far(machine, w);
   if (b->in_place && w->m * w->k * w->bytes > ROWS_STAY * (double)machine->bytes[LEVEL_L2])
     rows += b->column_tasks * w->m * divide_up(w->k, w->lanes) * ROWS_AGAIN_CYCLES;
-  return w->batch * (tiles * (w->k * block_step_cycles(machine, b->tile) + sums) + b->row_tasks * (lines + turned) + rows +
-                     result_cycles(machine, w, RESULT_RUN_CYCLES));
+  double step = block_step_cycles(machine, b->tile) / (b->in_place ? STAYS_SHARE : 1);
+  return w->batch * (tiles * (w->k * step + sums) + b->row_tasks * (lines + turned) + rows + result_cycles(machine, w, RESULT_RUN_CYCLES));
 }
 
 /* ---- products whose second factor lies in panels ---- */

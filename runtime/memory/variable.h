@@ -31,7 +31,7 @@ struct variable {
   bool has_shape;       /* else any shape may be assigned */
   bool is_resource;     /* does not exist before its first assignment */
   struct shape shape;   /* of `value` */
-  struct panels panels; /* how it lies, when contractions alone read it; of rank 0: dense */
+  struct panels panels; /* how it lies; of rank 0: dense */
   struct shape dense;   /* in panels: the shape that it is declared with */
   pthread_mutex_t lock; /* updates; and `value` itself */
   struct tensor *value; /* NULL: no memory yet */

@@ -90,7 +90,7 @@ static status scatter_depth(struct op_call *c, struct scatter *s) {
   struct flow_value i = *op_value(c, s->indices);
   enum dtype dtype = op_value(c, s->updates)->dtype;
   if (dtype == DTYPE_STRING && s->how != COMBINE_SET)
-    return fail(UNIMPLEMENTED, "arithmetic of strings");
+    return fail(UNIMPLEMENTED, "a scatter of strings that does not replace them");
   TRY(op_bad_index(c, &s->bad));
   s->batch = i.rank - s->is_nd;
   s->depth = 1;
