@@ -1,7 +1,7 @@
 /* layout.c: the pass `layout`: second factors of contractions are brought into panels once; see layout.h.
  *
- * A reader is a kernel and its buffer whose value is a constant, what a variable holds, or comes into a loop from in front of it. Readers of one value that want
- * the same panels are one wish, which is granted when all of them together gain more than the panels cost. */
+ * A reader is a kernel and its buffer whose value is a constant, what a variable holds, or comes into a loop from in front of it. Readers of
+ * one value that want the same panels are one wish, which is granted when all of them together gain more than the panels cost. */
 #include "compiler/pass/layout.h"
 
 #include <stdlib.h>
