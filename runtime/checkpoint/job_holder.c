@@ -435,15 +435,15 @@ static void note_restored(struct job *job) {
 }
 
 /* A checkpoint says who was to leave with it. Who was lost before it had left has not finished: what is started again under its name goes
- * on with the same command. */
+ * on with the same command. Who has left for good has: one that was let go with an earlier checkpoint may not have said so here when this
+ * one was made. */
 static void begin_unfinished(struct job *job, const struct job_message *message) {
   struct ledger steps = {0}, gone = {0};
   bool is_told = ledger_read(message->ledger, message->ledger_size, &gone) == OK && commit_ledger(job->task, &steps) == OK;
   for (uint32_t i = 0; i < steps.count && is_told && !FAULT(42); i++) {
     uint32_t driver = steps.rows[i].driver;
     const struct ledger_row *row = ledger_find(&steps, driver, 0), *left = ledger_find(&gone, driver, 0);
-    if (!left || (row && row->command != left->command))
-      commit_finish(job->task, driver, false);
+    commit_finish(job->task, driver, left && (!row || row->command == left->command));
   }
   ledger_deinit(&steps);
   ledger_deinit(&gone);

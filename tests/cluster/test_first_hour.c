@@ -347,6 +347,17 @@ static void a_chief_beside_the_replicas_initialises(void **state) {
   must_say("Attempting to use uninitialized value");
 }
 
+/* One that was let go with an earlier checkpoint may not have said so to the ps when the last one was made: that says it is unfinished. */
+static void who_has_left_for_good_begins_its_next_command(void **state) {
+  (void)state;
+  must(TFC " run chief --checkpoint-dir left.saved " TRAIN "--steps 1000000 --save-steps 200 >left.log 2>&1 & job=$!; "
+           "while [ ! -s left.saved/checkpoint ]; do sleep 0.05; done; kill -9 $job; wait $job; sleep 0.5; ! [ -e left.saved/finished ]");
+  must("echo 'worker_0 1 1' >left.saved/finished"); /* left with its first command, and the checkpoint with id 1 */
+  must(TFC " run chief --checkpoint-dir left.saved " TRAIN "--steps 5");
+  must_say("worker_0: loss = ");
+  must_say("worker_1: all of its 5 steps were done before");
+}
+
 static void kernels_have_room_on_stacks_whatever_the_limit(void **state) {
   (void)state;
   must(TFC " build " MODELS "attention_of_long_rows/graph.pb -o rows --quiet --entry 'main: x -> y, d'");
@@ -401,6 +412,7 @@ int main(void) {
     cmocka_unit_test(a_checkpoint_is_kept_by_those_who_have_variables),
     cmocka_unit_test(the_same_command_again_trains_on_whatever_is_saved_when),
     cmocka_unit_test(a_chief_beside_the_replicas_initialises),
+    cmocka_unit_test(who_has_left_for_good_begins_its_next_command),
   };
   return cmocka_run_group_tests(tests, build, folder_clean);
 }
