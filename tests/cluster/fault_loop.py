@@ -154,7 +154,9 @@ def came_too_late(job, name, codes):
     last = job.said(name).splitlines()[-1]
     others_left = not any(code for other, code in codes.items() if other != name)
     is_replica = bool(job.build.strategy) and not any(n.startswith("ps") for n in job.tasks)
-    return "never came" in last if name.startswith("ps") else is_replica and others_left and "cannot be reached" in last
+    if name.startswith("ps"):
+        return "never came" in last
+    return is_replica and others_left and ("cannot be reached" in last or "has finished and left" in last)
 
 
 def look_again(job):
