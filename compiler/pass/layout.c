@@ -1,7 +1,7 @@
 /* layout.c: the pass `layout`: second factors of contractions are brought into panels once; see layout.h.
  *
- * A reader is a kernel and its buffer whose value is a constant, what a variable holds, or comes into a loop from in front of it. Readers of
- * one value that want the same panels are one wish, which is granted when all of them together gain more than the panels cost. */
+ * A reader is a kernel and its buffer whose value is a constant, what a variable holds, or comes into a loop from in front of it. Readers
+ * of one value that want the same panels are one wish, which is granted when all of them together gain more than the panels cost. */
 #include "compiler/pass/layout.h"
 
 #include <stdlib.h>
@@ -23,18 +23,15 @@
 static bool is_handed_on(const struct flow_node *n, uint32_t i) {
   return n->op == FLOW_WHILE && loop_is_regular(n) && i < loop_var_count(n) && loop_hands_on(n, i);
 }
-/* What the value is the elements of, under whatever shape. */
-static const struct flow_node *first_producer(const struct flow *f, value_id v) {
-  const struct flow_node *n = f->nodes.items[f->values.items[v].producer];
-  while (n && n->op == FLOW_ALIAS && f->values.items[v].dtype == f->values.items[n->inputs.items[0]].dtype) {
-    v = n->inputs.items[0];
-    n = f->nodes.items[f->values.items[v].producer];
-  }
-  return n;
-}
-static uint32_t held_variable(const struct layouter *l, const struct scope *s, value_id v) {
-  const struct flow_node *n = first_producer(s->flow, v);
-  return n && n->op == FLOW_READ && l->held[n->var].may ? n->var + 1 : 0;
+/* Where the value is what a variable holds, under whatever shape: that, and what is read of it. */
+static void find_variable(const struct layouter *l, struct source *s) {
+  const struct flow *f = s->scope->flow;
+  value_id root = flow_root(f, s->value);
+  const struct flow_node *n = f->nodes.items[f->values.items[root].producer];
+  if (!n || n->op != FLOW_READ || !l->held[n->var].may || f->values.items[root].dtype != f->values.items[s->value].dtype)
+    return;
+  s->var = n->var + 1;
+  s->read = root;
 }
 /* False: the value is made where it is read, or differs from turn to turn. */
 static bool find_source(const struct layouter *l, struct scope *s, value_id v, struct source *out) {
@@ -43,8 +40,8 @@ static bool find_source(const struct layouter *l, struct scope *s, value_id v, s
     const struct flow_value *x = &s->flow->values.items[v];
     *out = (struct source){.data = x->data, .scope = s, .value = v};
     if (x->data || x->producer || !s->outer) {
-      out->var = x->data || through_if ? 0 : held_variable(l, s, v);
-      out->read = out->var ? first_producer(s->flow, v)->outputs.items[0] : NO_VALUE;
+      if (!x->data && !through_if)
+        find_variable(l, out);
       return x->data || out->var || (through_loop && !through_if);
     }
     const struct flow_node *n = s->outer->flow->nodes.items[s->node];
@@ -213,11 +210,14 @@ static void add_wish(struct layouter *l, struct reader *r, int number, const str
   struct panels panels;
   if (!takes_once(r) || !find_source(l, r->scope, r->value, &r->source))
     return;
+  bool is_known = r->source.data || is_invariant(r);
+  if (!is_known && !r->source.var)
+    return;
   r->gain = best_panels(l, r, number, c, &panels) * layout_runs(r->scope, NULL);
   if (r->gain <= 0)
     return;
   r->source.var = is_whole(&panels) ? r->source.var : 0; /* a variable lies in panels as a whole */
-  if (r->source.data || r->source.var || is_invariant(r))
+  if (is_known || r->source.var)
     add_reader(l, r, &panels, r->node->kernel->buffers.items[buffer_of(r)].dtype);
 }
 static void look_at_kernel(struct layouter *l, struct scope *s, struct flow_node *n) {
@@ -286,12 +286,10 @@ static bool is_best(const struct layouter *l, const struct wish *w) {
   }
   return true;
 }
-static bool is_held(const struct layouter *l, const struct wish *w) {
-  return w->pack >= 0 && w->gain > w->pack * GAIN_MIN && is_best(l, w);
-}
+static bool pays(const struct wish *w) { return w->pack >= 0 && w->gain > w->pack * GAIN_MIN; }
 static bool is_granted(const struct layouter *l, const struct wish *w) {
   if (!w->source.data)
-    return w->gain > w->pack * GAIN_MIN;
+    return pays(w) && is_best(l, w);
   int64_t sizes[LIMIT_RANK + 1], bytes = panels_sizes(&w->panels, sizes) * (int64_t)dtype_size(w->dtype);
   return bytes <= COPY_BYTES || count_uses(l, w->source.data) == w->readers.count;
 }
@@ -395,7 +393,7 @@ static void hold_variables(struct layouter *l) {
   uint32_t count = l->wishes.count;
   bool *held = ARENA_ARRAY(&l->build->arena, bool, count + 1);
   for (uint32_t i = 0; i < count; i++)
-    held[i] = l->wishes.items[i].source.var && is_held(l, &l->wishes.items[i]);
+    held[i] = l->wishes.items[i].source.var && is_granted(l, &l->wishes.items[i]);
   for (uint32_t i = 0; i < count; i++)
     if (held[i])
       grant(l, &l->wishes.items[i]);

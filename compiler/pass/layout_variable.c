@@ -14,13 +14,9 @@
 /* ---- which variables ---- */
 
 static bool has_elements(const struct flow *f, value_id v, int64_t wanted) {
-  int64_t count = 1, size;
-  for (int d = 0; d < f->values.items[v].rank; d++) {
-    if (!dim_is_const(f->dims, f->values.items[v].dims[d], &size))
-      return false;
-    count *= size;
-  }
-  return count == wanted;
+  bool is_open = false;
+  int64_t bytes = flow_value_bytes(f, v, &is_open);
+  return !is_open && bytes == wanted * (int64_t)dtype_size(f->values.items[v].dtype);
 }
 static bool buffer_has_elements(const struct kernel_buffer *b, int64_t wanted) {
   int64_t count = 1;

@@ -64,6 +64,7 @@ struct layouter {
 /* layout.c: cycles that bringing the value into panels takes once, on the slowest CPU; how often a scope runs while `around` does once. */
 double layout_pack_cycles(const struct layouter *l, const struct panels *p, enum dtype dtype);
 double layout_runs(const struct scope *s, const struct scope *around);
+/* A value in such panels, of no flow yet. */
 struct flow_value layout_value_of(const struct panels *p, enum dtype dtype, struct dim_table *dims);
 
 /* The scope's value v is that of the wish, in panels, made beside `like`. */

@@ -228,13 +228,16 @@ static const char *copies_text(const struct blocked *b) {
   return arena_printf(a, "%s%ssink mi@ ni@ under %s in register; ", text, rest_text(b), k);
 }
 
+/* Along the lanes of what is copied of the second factor. */
+static const char *copied_text(const struct blocked *b) {
+  if (b->blocks.in_place)
+    return "";
+  return b->blocks.is_along ? "pr@ " : "pi@ ";
+}
 static void propose(const struct blocked *b, struct candidates *out) {
   const char *text = arena_printf(b->n->arena, "%s%srun%s %sno@ tasks; run mi@ %sunroll; run ni@ %s%slanes", begin_text(b), copies_text(b),
                                   axis_words_others(&b->words, 0, b->c->par_count), chunk_text(b), b->blocks.is_along ? "pt@ " : "",
-                                  b->blocks.in_place   ? ""
-                                  : b->blocks.is_along ? "pr@ "
-                                                       : "pi@ ",
-                                  b->blocks.copies_rows ? "qi@ " : "");
+                                  copied_text(b), b->blocks.copies_rows ? "qi@ " : "");
   struct candidate c = {.steps = with_number(b, text), .cycles = product_block_cycles(b->n->machine, &b->work, &b->blocks)};
   if (b->is_open_sum && b->terms == b->k) { /* one block has all terms */
     c.size = (uint32_t)contraction_size(b->c, b->c->par_count);

@@ -37,13 +37,9 @@
 #define REDUCE(name, first_, next_, last_) static const struct reduce_row row_##name = {start_##name, combine_##name, finish_##name};
 #define UPDATE(name, function) void function(struct update *u);
 #define BUILD(name, function) status function(struct op_call *c);
-#include "ir/ops.def"
-
-#define BUILD(name, function)
-#define BUILD_AS(name, function, row, ...) _Static_assert(sizeof(struct row) <= OP_ROW_BYTES, #row);
-#define MAP(name, inputs, value_)
-#define REDUCE(name, first_, next_, last_)
-#define UPDATE(name, function)
+#define BUILD_AS(name, function, row, ...) \
+  BUILD(name, function)                    \
+  _Static_assert(sizeof(struct row) <= OP_ROW_BYTES, #row);
 #include "ir/ops.def"
 
 static const struct op_row rows[] = {

@@ -28,8 +28,6 @@ enum combine {
   COMBINE_DIV,
   COMBINE_MIN,
   COMBINE_MAX,
-  COMBINE_SUM,  /* as ADD, from 0 on, */
-  COMBINE_PROD, /* as MUL, from 1 on */
   COMBINE_MEAN, /* of segments: sums that are divided at the end, by how many there were, */
   COMBINE_SQRTN /* and by its root */
 };

@@ -200,9 +200,8 @@ status op_zeros(struct op_call *c, int rank, const dim *dims) {
 
 /* Sums of bools are theirs in C: true when one is. A complex accumulator is loaded before either part is stored. */
 struct element kb_combine(struct kb *kb, enum combine how, struct element acc, struct element x) {
-  static const enum scalar_op ops[] = {
-    [COMBINE_ADD] = SCALAR_ADD, [COMBINE_SUB] = SCALAR_SUB, [COMBINE_MUL] = SCALAR_MUL, [COMBINE_DIV] = SCALAR_DIV,
-    [COMBINE_MIN] = SCALAR_MIN, [COMBINE_MAX] = SCALAR_MAX, [COMBINE_SUM] = SCALAR_ADD, [COMBINE_PROD] = SCALAR_MUL};
+  static const enum scalar_op ops[] = {[COMBINE_ADD] = SCALAR_ADD, [COMBINE_SUB] = SCALAR_SUB, [COMBINE_MUL] = SCALAR_MUL,
+                                       [COMBINE_DIV] = SCALAR_DIV, [COMBINE_MIN] = SCALAR_MIN, [COMBINE_MAX] = SCALAR_MAX};
   if (how == COMBINE_SET)
     return x;
   assert(how < sizeof ops / sizeof ops[0]);

@@ -147,8 +147,8 @@ def goes_on(rng, job, seconds, is_wired, victims, at_once=2):
 
 
 def came_too_late(job, name, codes):
-    """Who was started again when others had finished and left waits for them, and says so; nothing is lost. A ps; or a replica, if all others
-    have left well: each round was one of all, so it had finished, too, and what was started is another command."""
+    """Who was started again when others had finished and left waits for them, and says so; nothing is lost. A ps; or a replica, if all
+    others have left well: each round was one of all, so it had finished, too, and what was started is another command."""
     if job.tasks[name].starts < 2 or codes[name] != 69:
         return False
     last = job.said(name).splitlines()[-1]

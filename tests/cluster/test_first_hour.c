@@ -351,7 +351,7 @@ static void a_chief_beside_the_replicas_initialises(void **state) {
 static void who_has_left_for_good_begins_its_next_command(void **state) {
   (void)state;
   must(TFC " run chief --checkpoint-dir left.saved " TRAIN "--steps 1000000 --save-steps 200 >left.log 2>&1 & job=$!; "
-           "while [ ! -s left.saved/checkpoint ]; do sleep 0.05; done; kill -9 $job; wait $job; sleep 0.5; ! [ -e left.saved/finished ]");
+           "while [ ! -s left.saved/checkpoint ]; do sleep 0.05; done; kill -TERM $job; wait $job; ! [ -e left.saved/finished ]");
   must("echo 'worker_0 1 1' >left.saved/finished"); /* left with its first command, and the checkpoint with id 1 */
   must(TFC " run chief --checkpoint-dir left.saved " TRAIN "--steps 5");
   must_say("worker_0: loss = ");

@@ -177,8 +177,8 @@ static const struct choice_case cases[] = {
   {"also by one row of tiles", PRODUCT("8", "1024", "1024", ""), "x86-64-v4", "split m 8 -> mo mi; sink mi ni under ka in register; fetch"},
   {"but not where L3 is fast", PRODUCT("8", "1024", "1024", ""), "znver5", NULL},
   {"of more rows a block of it stays in L2, as it lies", PRODUCT("16", "1024", "1024", ""), "znver5",
-   "split ns 3 -> no nj; split m 8 -> mo mi; order no mo nj mi ni; split k 512 -> kb kk; sink mo nj mi ni under kb in stack; sink mi ni under "
-   "kk in register; run no tasks; run mi unroll; run ni lanes"},
+   "order no mo nj mi ni; split k 512 -> kb kk; sink mo nj mi ni under kb in stack; sink mi ni under kk in register; run no tasks; run mi "
+   "unroll; run ni lanes"},
   {"also of rows that are no whole tiles", PRODUCT("98", "2048", "512", ""), "znver5",
    "sink m nj ni under kb in stack; split m 8 -> mo mi tail cut 4 2 1; order mo nj mi ni; sink mi ni under kk in register; run no tasks"},
   {"but not beside so many rows that they do not stay", PRODUCT("256", "2048", "2048", ""), "znver5", "stage b at kb by nj kk ni"},

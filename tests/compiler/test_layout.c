@@ -122,41 +122,36 @@ static void end(struct build *b, const char *path) {
   arena_deinit(&b->arena);
 }
 
+/* Constants are asked for where the case says what is kept; a graph's variable lies in panels where something is decided. */
+static void check_case(const struct layout_case *c, bool has_variable) {
+  struct build b;
+  char path[TEMP_PATH_SIZE];
+  begin(&b, c, path);
+  if (pipeline_run(&b) != OK)
+    test_fail("%s: %s", c->name, status_text());
+  char *layout = decided(&b), *kept = kept_constants(b.entries.items[0].parts.items[0].flow);
+  if (strcmp(layout, c->layout) != 0)
+    test_fail("%s: '%s'", c->name, layout);
+  if (c->kept[0] && strcmp(kept, c->kept) != 0)
+    test_fail("%s: kept are '%s'", c->name, kept);
+  if (has_variable && (b.vars.items[0].panels != NULL) != (*layout != 0))
+    test_fail("%s: the variable lies otherwise", c->name);
+  free(layout);
+  free(kept);
+  end(&b, path);
+}
+
 static void constants_are_in_panels_where_that_gains(void **state) {
   (void)state;
-  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    struct build b;
-    char path[TEMP_PATH_SIZE];
-    begin(&b, &cases[i], path);
-    if (pipeline_run(&b) != OK)
-      test_fail("%s: %s", cases[i].name, status_text());
-    char *layout = decided(&b), *kept = kept_constants(b.entries.items[0].parts.items[0].flow);
-    if (strcmp(layout, cases[i].layout) != 0)
-      test_fail("%s: '%s'", cases[i].name, layout);
-    if (cases[i].kept[0] && strcmp(kept, cases[i].kept) != 0)
-      test_fail("%s: kept are '%s'", cases[i].name, kept);
-    free(layout);
-    free(kept);
-    end(&b, path);
-  }
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+    check_case(&cases[i], false);
 }
 
 /* All entries read them so: what two of them print is there twice. */
 static void variables_are_in_panels_where_steps_only_read_them(void **state) {
   (void)state;
-  for (size_t i = 0; i < sizeof variable_cases / sizeof *variable_cases; i++) {
-    struct build b;
-    char path[TEMP_PATH_SIZE];
-    begin(&b, &variable_cases[i], path);
-    if (pipeline_run(&b) != OK)
-      test_fail("%s: %s", variable_cases[i].name, status_text());
-    char *layout = decided(&b);
-    if (strcmp(layout, variable_cases[i].layout) != 0)
-      test_fail("%s: '%s'", variable_cases[i].name, layout);
-    assert_true((b.vars.items[0].panels != NULL) == (*layout != 0));
-    free(layout);
-    end(&b, path);
-  }
+  for (size_t i = 0; i < sizeof variable_cases / sizeof *variable_cases; i++)
+    check_case(&variable_cases[i], true);
 }
 
 static void strict_math_knows_no_panels(void **state) {

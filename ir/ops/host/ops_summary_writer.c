@@ -5,7 +5,7 @@
 /* Input 0 is the writer, input 1 the step; the row says of which others the message is made. */
 status build_write_summary(struct op_call *c) {
   const struct summary_row *row = OP_ROW(c, summary_row);
-  value_id writer, step, values[3];
+  value_id writer, step, values[sizeof row->inputs / sizeof *row->inputs];
   TRY(op_input(c, 0, &writer));
   TRY(op_input(c, 1, &step));
   for (uint32_t i = 0; i < row->count; i++)

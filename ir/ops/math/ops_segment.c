@@ -10,7 +10,7 @@
 static struct element start_value(struct kb *kb, enum dtype dtype, enum combine how) {
   if (how == COMBINE_MAX || how == COMBINE_MIN)
     return kb_limit(kb, dtype, how == COMBINE_MIN);
-  return f_const_as(&kb->f, dtype, how == COMBINE_PROD);
+  return f_const_as(&kb->f, dtype, how == COMBINE_MUL);
 }
 
 /* [count] + the dims of v from `from` on */
@@ -145,7 +145,7 @@ static status reduce_segments(struct op_call *c, const struct segments *s) {
   kb_begin(&kb, c, x.dtype);
   uint32_t in = kb_in(&kb, s->data), segments = kb_in(&kb, s->ids), out = kb_out(&kb, x.dtype, s->rank, s->dims);
   bool divides = s->how == COMBINE_MEAN || s->how == COMBINE_SQRTN;
-  kb_fill(&kb, out, s->rank, s->dims, f_const_as(&kb.f, x.dtype, s->how == COMBINE_PROD));
+  kb_fill(&kb, out, s->rank, s->dims, f_const_as(&kb.f, x.dtype, s->how == COMBINE_MUL));
   expr_id one = kb_int(&kb, 1), to[LIMIT_RANK], from[LIMIT_RANK];
   uint32_t previous = kb_local(&kb, kb_int(&kb, -1)), count = kb_local(&kb, kb_int(&kb, 0));
   expr_id r = kb_for_dim(&kb, LOOP_SEQ, ids.dims[0]);
@@ -161,7 +161,7 @@ static status reduce_segments(struct op_call *c, const struct segments *s) {
   kb_loops(&kb, LOOP_PAR, s->rank - 1, s->dims + 1, to + 1);
   memcpy(from + 1, to + 1, sizeof *to * (size_t)(s->rank - 1));
   struct element row = kb_load(&kb, in, from);
-  struct element sum = kb_combine_last(&kb, divides ? COMBINE_SUM : s->how, kb_load(&kb, out, to), row);
+  struct element sum = kb_combine_last(&kb, divides ? COMBINE_ADD : s->how, kb_load(&kb, out, to), row);
   kb_store(&kb, out, to, f_select(&kb.f, real_element(first), row, sum));
   kb_close(&kb, s->rank - 1);
   if (divides)
@@ -249,7 +249,7 @@ static status scatter_segments(struct op_call *c, value_id indices, dim count) {
   to[0] = kb_get(&kb, kb_local(&kb, kb_index(&kb, kb_load(&kb, rows, &r))));
   kb_check(&kb, kb_in_range(&kb, to[0], kb_dim(&kb, count)), INVALID_ARGUMENT, "Index %d out of range [0, %d).", to[0], kb_dim(&kb, count));
   expr_id scale = NO_EXPR;
-  if (how != COMBINE_SUM)
+  if (how != COMBINE_ADD)
     scale = kb_get(&kb, kb_local(&kb, segment_scale(&kb, how, g.dtype, kb_load(&kb, counts, &from[0]).re)));
   kb_loops(&kb, LOOP_PAR, rank - 1, dims + 1, to + 1);
   memcpy(from + 1, to + 1, sizeof *to * (size_t)(rank - 1));
