@@ -6,7 +6,8 @@
 
 #define FETCH_AHEAD 16 /* terms */
 #define ROWS_MAX 4096
-#define TASKS_MIN 4 /* of a product in blocks of terms */
+#define TASKS_MIN 8         /* where strips alone are fewer, */
+#define SHARED_CYCLES 20000 /* of what takes longer */
 
 /* What is done with each axis. */
 struct product {
@@ -15,6 +16,7 @@ struct product {
   int rows, columns;        /* axes of the tile */
   struct product_work work; /* batch: turns of the other par axes together */
   bool open;                /* the rows' extent is size `size` of the kernel */
+  bool turns_open;          /* the number of turns is one, too */
   int64_t size;
 };
 
@@ -41,8 +43,10 @@ static bool find_sizes(struct product *p) {
       return false;
     if (i >= c->par_count)
       w->k *= (double)a->extent;
+    else if (is_other && a->extent < 0)
+      p->turns_open = true;
     else if (is_other)
-      w->batch *= a->extent < 0 ? 1 : (double)a->extent;
+      w->batch *= (double)a->extent;
   }
   const struct contraction_axis *rows = &c->axes[p->rows];
   p->open = rows->extent < 0;
@@ -74,20 +78,46 @@ static const char *tails_text(struct arena *arena, const struct tile *t) {
     tails = i < t->rows ? arena_printf(arena, "%s %d", *tails ? tails : " tail cut", i) : tails;
   return tails;
 }
+/* Rows of a task, whole tiles: few where strips alone are few tasks. As many for each task, if about so many can be. */
+static int64_t task_rows(const struct product *p, const struct tile *t, int64_t most) {
+  int64_t rows = (int64_t)p->work.m, strips = divide_up((int64_t)p->work.width, (int64_t)p->work.lanes * t->vectors);
+  int64_t parts = divide_up(TASKS_MIN, strips * (int64_t)p->work.batch);
+  parts = divide_up(rows, parts) > most ? divide_up(rows, most) : parts;
+  int64_t tiles = divide_up(divide_up(rows, parts), t->rows);
+  for (int64_t even = tiles; even >= divide_up(tiles, 2); even--)
+    if (rows % (even * t->rows) == 0)
+      return even * t->rows;
+  return tiles * t->rows;
+}
+/* The step that gives each task some of the rows, which then are called *row within *group; or none. */
+static const char *groups_text(const struct product *p, const struct tile *t, bool fetch, const char **row, const char **group) {
+  struct arena *a = p->n->arena;
+  bool may = !p->open && !p->turns_open && !p->n->shared && product_tile_cycles(p->n->machine, &p->work, t, fetch) >= SHARED_CYCLES;
+  int64_t each = may ? task_rows(p, t, (int64_t)p->work.m) : 0;
+  *group = "";
+  if (!may || each >= (int64_t)p->work.m)
+    return "";
+  const char *m = *row;
+  *row = arena_printf(a, "%sr", m);
+  *group = arena_printf(a, " %sg", m);
+  return arena_printf(a, " split %s %lld -> %sg %sr;", m, (long long)each, m, m);
+}
 static const char *steps_text(const struct product *p, const struct tile *t, bool fetch) {
   struct arena *a = p->n->arena;
   const struct axis_name names[] = {{p->rows, "m"}, {p->columns, "n"}};
   const struct axis_words words = axis_words_of(p->n, p->c, NULL, names, 2);
   const char *m = words.of[p->rows], *n = words.of[p->columns], *batch = axis_words_others(&words, 0, p->c->par_count);
   const char *sum = axis_words_others(&words, p->c->par_count, p->c->axis_count);
-  const char *tails = p->open || (int64_t)p->work.m % t->rows ? tails_text(a, t) : "";
+  const char *tails = p->open || (int64_t)p->work.m % t->rows ? tails_text(a, t) : "", *row = m, *group;
+  const char *groups = groups_text(p, t, fetch, &row, &group);
   const char *text =
-    arena_printf(a, "%s; fma; split %s %d -> %so %si; order%s %so %s %si; split %s %d -> %so %si%s; sink %si %si under%s in register",
-                 axis_words_begin(&words), n, (int)p->work.lanes * t->vectors, n, n, batch, n, m, n, m, t->rows, m, m, tails, m, n, sum);
+    arena_printf(a, "%s; fma; split %s %d -> %so %si;%s order%s %so%s %s %si; split %s %d -> %so %si%s; sink %si %si under%s in register",
+                 axis_words_begin(&words), n, (int)p->work.lanes * t->vectors, n, n, groups, batch, n, group, row, n, row, t->rows, m, m,
+                 tails, m, n, sum);
   if (fetch)
     text = arena_printf(a, "%s; fetch %s at %s ahead %d", text, p->n->k->buffers.items[expr_get(p->n->k, p->c->load[1])->imm].name,
                         words.of[p->c->axis_count - 1], FETCH_AHEAD);
-  return arena_printf(a, "%s; run%s %so tasks; run %si unroll; run %si lanes", text, batch, n, m, n);
+  return arena_printf(a, "%s; run%s %so%s tasks; run %si unroll; run %si lanes", text, batch, n, group, m, n);
 }
 /* Of nests that share loops a turn has few rows, and what it writes and reads beside the sum is long rows: tiles go along those, past all
  * of the second factor, which the second cache keeps. */
@@ -102,13 +132,6 @@ static const char *along_rows_text(const struct product *p, const struct tile *t
     arena_printf(a, "%s; fma; split %s %d -> %so %si; order%s %s %so %si; split %s %d -> %so %si%s; order %so %so %si %si",
                  axis_words_begin(&words), n, (int)p->work.lanes * t->vectors, n, n, batch, m, n, n, m, t->rows, m, m, tails, m, n, m, n);
   return arena_printf(a, "%s; sink %si %si under%s in register; run%s tasks; run %si unroll; run %si lanes", text, m, n, sum, batch, m, n);
-}
-/* Rows of a task, whole tiles: as a block's leave room for, and few where strips alone are few tasks. */
-static int64_t task_rows(const struct product *p, const struct tile *t) {
-  int64_t rows = (int64_t)p->work.m, strips = divide_up((int64_t)p->work.width, (int64_t)p->work.lanes * t->vectors);
-  int64_t parts = divide_up(TASKS_MIN, strips * (int64_t)p->work.batch), most = product_waiting_rows(p->n->machine, &p->work, t);
-  parts = divide_up(rows, parts) > most ? divide_up(rows, most) : parts;
-  return divide_up(divide_up(rows, parts), t->rows) * t->rows;
 }
 /* In blocks of terms: sums wait in the result. */
 static const char *waiting_text(const struct product *p, const struct tile *t, int64_t group, int64_t block) {
@@ -132,7 +155,8 @@ static void propose_waiting(const struct product *p, const struct tile *t, struc
   bool fills = t->rows * t->vectors * 3 >= (int)p->n->machine->registers * 2; /* else it reads from L2 as fast as it computes */
   bool may_wait =
     fills && !p->open && p->work.is_transposed && p->c->axis_count == p->c->par_count + 1 && !p->n->k->body->next && stores_sum(p->c);
-  int64_t block = may_wait ? product_waiting_terms(p->n->machine, &p->work) : 0, group = block ? task_rows(p, t) : 0;
+  int64_t block = may_wait ? product_waiting_terms(p->n->machine, &p->work) : 0;
+  int64_t group = block ? task_rows(p, t, product_waiting_rows(p->n->machine, &p->work, t)) : 0;
   if (group < t->rows)
     return;
   double cycles = product_waiting_cycles(p->n->machine, &p->work, t, block);

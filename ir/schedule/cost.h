@@ -53,16 +53,17 @@ double op_vector_ns(enum scalar_op op, enum dtype dtype);
 
 /* ---- loops and tasks ---- */
 
-#define TRIPS_OPEN 64.0   /* of a loop whose extent is a size */
-#define TRIPS_INSIDE 8.0  /* and of one that is only known inside */
-#define LOOP_NS 0.5       /* a loop that is entered */
-#define STATEMENT_NS 0.05 /* beside its operations */
-#define STORE_NS 0.15     /* a vector */
-#define BYTE_NS 0.03      /* from memory */
-#define PACK_BYTE_NS 0.1  /* of a panel: read, written, in another order */
-#define PACKED_SHARE 0.05 /* of what a contraction's operations would cost one by one */
-#define TASK_NS 25000.0   /* a task should take about this long */
-#define SINGLE_NS 40000.0 /* and what takes less is not divided */
+#define TRIPS_OPEN 64.0    /* of a loop whose extent is a size */
+#define TRIPS_INSIDE 8.0   /* and of one that is only known inside */
+#define LOOP_NS 0.5        /* a loop that is entered */
+#define STATEMENT_NS 0.05  /* beside its operations */
+#define STORE_NS 0.15      /* a vector */
+#define BYTE_NS 0.03       /* from memory */
+#define PACK_BYTE_NS 0.1   /* of a panel: read, written, in another order */
+#define PACKED_SHARE 0.05  /* of what a contraction's operations would cost one by one */
+#define LANES_NS_SHARE 5.0 /* an operation on vectors takes so many times as long as those below are given for an element */
+#define TASK_NS 8000.0     /* a task should take about this long */
+#define SINGLE_NS 14000.0  /* and what takes less is not divided */
 
 /* ---- products and filters: cycles of one core ---- */
 

@@ -7,7 +7,8 @@
 #include "runtime/program/program.h"
 
 #define ARENA_NO_PLACE UINT64_MAX
-#define KERNEL_WORTH_NS 20000 /* what takes less is not worth waking a thread */
+#define KERNEL_WORTH_NS 8000  /* what takes less runs on one thread, */
+#define KERNEL_WAKES_NS 20000 /* and what takes less than this does not wake others */
 
 /* How a kernel is run for given sizes. */
 struct kernel_launch {

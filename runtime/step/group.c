@@ -23,16 +23,19 @@ static int64_t scratch_of(const struct frame *frame, const struct program_instr 
   return (launch_of(frame, instr)->scratch + 63) / 64 * 64;
 }
 
+static int64_t cost_of(const struct frame *frame, const struct program_instr *instrs, uint32_t count) {
+  int64_t cost = 0;
+  for (uint32_t i = 0; i < count; i++)
+    cost += launch_of(frame, &instrs[i])->cost;
+  return cost;
+}
 /* Whether together they are worth the pool's while. Where each instruction is recorded, they run one after the other. */
 static bool is_worth_it(const struct frame *frame, const struct program_instr *instrs, uint32_t count) {
-  int64_t cost = 0;
   uint32_t args = 0;
-  for (uint32_t i = 0; i < count; i++) {
-    cost += launch_of(frame, &instrs[i])->cost;
+  for (uint32_t i = 0; i < count; i++)
     args += instrs[i].args.count;
-  }
-  return cost >= KERNEL_WORTH_NS && args <= GROUP_ARGS && !frame->is_recorded && pool_threads(frame->part->task->pool) > 1 &&
-         frame_has_pool(frame);
+  return cost_of(frame, instrs, count) >= KERNEL_WORTH_NS && args <= GROUP_ARGS && !frame->is_recorded &&
+         pool_threads(frame->part->task->pool) > 1 && frame_has_pool(frame);
 }
 
 /* Each kernel has buffers, scratch and fault of its own. */
@@ -65,7 +68,7 @@ static status run_beside(struct frame *frame, struct group *g) {
   status result = bind_group(frame, g);
   if (result != OK)
     return frame_blame(frame, g->instrs, result);
-  pool_run(frame->part->task->pool, g->kernels, g->count);
+  pool_run(frame->part->task->pool, g->kernels, g->count, cost_of(frame, g->instrs, g->count) >= KERNEL_WAKES_NS);
   for (uint32_t i = 0; i < g->count; i++) {
     if (g->faults[i].code)
       return frame_blame(frame, &g->instrs[i], fail_shown((status)g->faults[i].code, g->faults[i].text, g->faults[i].shown));

@@ -17,11 +17,15 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "runtime/step/shared_line.h"
+#include "runtime/step/trace.h"
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
 
-#define SPIN_ROUNDS 2000 /* about 20 microseconds: longer than the gap between kernels of a step */
+#define SPIN_NS 60000 /* longer than most gaps between kernels of a step */
+#define SPIN_LEAST_NS 2000
+#define SPIN_PAUSES 32     /* between looks at the clock */
+#define CALLER_ROUNDS 2000 /* about 20 microseconds */
 #define THREADS_MAX 256
 #define STATE_OPEN (UINT64_C(1) << 16)
 #define STATE_JOB (UINT64_C(1) << 17)
@@ -130,24 +134,40 @@ static void worker_sleep(struct pool *pool, uint32_t bell) {
   atomic_fetch_sub(&pool->sleepers, 1);
 }
 
+/* A job that comes before the clock is at `end`; NULL: none did. */
+static struct job *worker_spin(struct pool *pool, uint64_t *last, uint64_t end) {
+  do
+    for (int i = 0; i < SPIN_PAUSES; i++) {
+      struct job *job = worker_join(pool, last);
+      if (job)
+        return job;
+      spin_pause();
+    }
+  while (trace_now() < end);
+  return NULL;
+}
+/* How long a worker spins that waited for so long the last time: where jobs are far apart, or others have the cores, spinning takes time
+ * from who could use it. */
+static uint64_t next_spin(uint64_t spin, uint64_t waited) {
+  return waited < SPIN_NS ? SPIN_NS : spin / 2 < SPIN_LEAST_NS ? SPIN_LEAST_NS : spin / 2;
+}
+
 static void *worker_main(void *argument) {
   const struct worker *worker = argument;
   struct pool *pool = worker->pool;
   float_mode_set();
-  uint64_t last[JOBS_MAX] = {0};
+  uint64_t last[JOBS_MAX] = {0}, spin = SPIN_NS, idle = trace_now();
   while (!atomic_load_explicit(&pool->stopping, memory_order_relaxed)) {
     uint32_t bell = atomic_load(&pool->bell);
-    struct job *job = NULL;
-    for (int i = 0; i < SPIN_ROUNDS && !job; i++) {
-      job = worker_join(pool, last);
-      spin_pause();
-    }
-    if (job) {
-      take_tiles(job, worker->thread);
-      atomic_fetch_sub_explicit(&job->state, 1, memory_order_release);
-    } else {
+    struct job *job = worker_spin(pool, last, trace_now() + spin);
+    if (!job) {
       worker_sleep(pool, bell);
+      continue;
     }
+    spin = next_spin(spin, trace_now() - idle);
+    take_tiles(job, worker->thread);
+    atomic_fetch_sub_explicit(&job->state, 1, memory_order_release);
+    idle = trace_now();
   }
   return NULL;
 }
@@ -250,18 +270,19 @@ static struct job *job_take(struct pool *pool) {
   return NULL;
 }
 
-/* Lets the workers in, works, and waits for those who came. */
-static void job_run(struct pool *pool, struct job *job) {
+/* Lets the workers in, those who sleep only if it wakes them, works, and waits for those who came. */
+static void job_run(struct pool *pool, struct job *job, bool wakes) {
   uint32_t bit = UINT32_C(1) << (job - pool->jobs);
   uint64_t number = (atomic_load_explicit(&job->state, memory_order_relaxed) / STATE_JOB + 1) * STATE_JOB;
   atomic_store_explicit(&job->state, number | STATE_OPEN, memory_order_release);
   atomic_fetch_or_explicit(&pool->open, bit, memory_order_release);
-  ring_bell(pool);
+  if (wakes)
+    ring_bell(pool);
   take_tiles(job, 0);
   atomic_fetch_and_explicit(&pool->open, ~bit, memory_order_relaxed);
   atomic_fetch_and_explicit(&job->state, ~STATE_OPEN, memory_order_acq_rel);
   for (int round = 0; atomic_load_explicit(&job->state, memory_order_acquire) & STATE_ACTIVE; round++)
-    if (round < SPIN_ROUNDS)
+    if (round < CALLER_ROUNDS)
       spin_pause();
     else
       sched_yield(); /* fewer cores than threads: let the worker finish */
@@ -293,7 +314,7 @@ static int64_t job_fill(const struct pool *pool, struct job *job, const struct p
   return total;
 }
 
-void pool_run(struct pool *pool, const struct pool_kernel *kernels, uint32_t count) {
+void pool_run(struct pool *pool, const struct pool_kernel *kernels, uint32_t count, bool wakes) {
   struct job *job = job_take(pool);
   if (!job) {
     run_alone(kernels, count);
@@ -304,7 +325,7 @@ void pool_run(struct pool *pool, const struct pool_kernel *kernels, uint32_t cou
     phases = kernels[i].phases > phases ? kernels[i].phases : phases;
   for (int64_t phase = 0; phase < phases; phase++)
     if (job_fill(pool, job, kernels, count, phase) > 1)
-      job_run(pool, job);
+      job_run(pool, job, wakes);
     else
       take_tiles(job, 0);
   atomic_store_explicit(&job->is_taken, false, memory_order_release);

@@ -7,6 +7,7 @@
 #ifndef TFC_RUNTIME_STEP_POOL_H
 #define TFC_RUNTIME_STEP_POOL_H
 
+#include <stdbool.h>
 #include "base/status.h"
 #include "runtime/program/program.h"
 
@@ -25,9 +26,10 @@ struct pool_kernel {
   struct kernel_call call;
   int64_t phases;
 };
-/* Runs all phases of 1 to PROGRAM_GROUP_MAX kernels, side by side: none may write what another one touches. Checks that fail are in
- * call.fault. The calls and their memory are read until this returns. Any thread. */
-void pool_run(struct pool *pool, const struct pool_kernel *kernels, uint32_t count);
+/* Runs all phases of 1 to PROGRAM_GROUP_MAX kernels, side by side: none may write what another one touches. wakes: workers that sleep
+ * are woken, which costs the caller a few microseconds; else those take part that are awake. Checks that fail are in call.fault. The calls
+ * and their memory are read until this returns. Any thread. */
+void pool_run(struct pool *pool, const struct pool_kernel *kernels, uint32_t count, bool wakes);
 
 /* Denormals are zero, in operands and results, as in TensorFlow: for every thread that runs kernels. */
 void float_mode_set(void);

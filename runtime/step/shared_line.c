@@ -89,7 +89,7 @@ int64_t shared_line_measure(struct pool *pool) {
     return SHARED_LINE_USUAL_NS;
   struct lines lines = {.reader_cpu = NOBODY, .end = trace_now() + PATIENCE_NS, .best_write = UINT64_MAX, .best_read = UINT64_MAX};
   void *buffers[] = {&lines};
-  pool_run(pool, &(struct pool_kernel){&measuring, {buffers, NULL, NULL, NULL}, 1}, 1);
+  pool_run(pool, &(struct pool_kernel){&measuring, {buffers, NULL, NULL, NULL}, 1}, 1, true);
   bool is_measured = lines.best_write != UINT64_MAX && lines.best_read != UINT64_MAX;
   return is_measured ? (int64_t)((lines.best_write + lines.best_read) / LINES) : SHARED_LINE_USUAL_NS;
 }

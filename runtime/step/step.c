@@ -58,7 +58,7 @@ __attribute__((always_inline)) static inline status kernel_launch(struct frame *
   const struct kernel_launch *launch = &frame->launches[instr->kernel_at];
   struct kernel_call call = {frame->buffers, frame->sizes + instr->sizes_at, frame->scratch, &frame->fault};
   if (launch->cost >= KERNEL_WORTH_NS && frame_has_pool(frame)) {
-    pool_run(frame->part->task->pool, &(struct pool_kernel){code, call, launch->phases}, 1);
+    pool_run(frame->part->task->pool, &(struct pool_kernel){code, call, launch->phases}, 1, launch->cost >= KERNEL_WAKES_NS);
   } else {
     code->run(&call, 0, 0, launch->tiles);
     for (int64_t phase = 1; phase < launch->phases; phase++)

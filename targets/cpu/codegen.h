@@ -100,10 +100,11 @@ struct codegen {
   struct memo *memo[2];   /* by expression; [1]: as part of an address, at lane 0, without wrapping */
   uint32_t generation;
   struct kernel_uses uses;
-  uint8_t *flags; /* by expression: EXPR_VARYING | EXPR_JAMMED */
+  uint8_t *flags; /* by expression: EXPR_VARYING | EXPR_JAMMED | EXPR_OF_LOCALS */
 };
 #define EXPR_VARYING 1
 #define EXPR_JAMMED 2
+#define EXPR_OF_LOCALS 4
 
 /* codegen_scalar.c */
 LLVMTypeRef type_of_dtype(struct cpu_module *m, enum dtype dtype);  /* of values */
@@ -171,6 +172,7 @@ struct lane_plan {
   uint32_t lanes;
   bool is_par, is_long, has_check, has_red;
   double cost;
+  double share; /* of the operations that the loop takes without lanes */
 };
 double loop_trips(const struct kernel *k, expr_id extent); /* a guess where it is not constant */
 double scalar_block_cost(struct codegen *c, const struct stmt *body);

@@ -17,7 +17,7 @@ void codegen_flags(struct codegen *c) {
     uint8_t f = 0;
     if (x->op == SCALAR_LOCAL) {
       const struct local_slot *slot = &c->locals[x->imm];
-      f = (uint8_t)((slot->varying ? EXPR_VARYING : 0) | (slot->jammed ? EXPR_JAMMED : 0));
+      f = (uint8_t)((slot->varying ? EXPR_VARYING : 0) | (slot->jammed ? EXPR_JAMMED : 0) | EXPR_OF_LOCALS);
     }
     for (int i = 0; i < x->count; i++)
       f |= c->flags[expr_operand(k, e, i)];

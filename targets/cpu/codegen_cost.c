@@ -6,9 +6,10 @@
 
 /* ---- of statements ---- */
 
+/* What no loop changes is worked out once in front of them: rates and other numbers of an update. */
 static double expr_ns(const struct codegen *c, expr_id e, uint8_t *seen) {
   const struct expr *x = expr_get(c->k, e);
-  if (e == NO_EXPR || seen[e])
+  if (e == NO_EXPR || seen[e] || !(c->flags[e] & EXPR_OF_LOCALS))
     return 0;
   seen[e] = 1;
   double sum = op_scalar_ns(x->op, x->dtype);
@@ -134,17 +135,23 @@ value emit_phase_elements(struct codegen *c, const struct phase *phase) {
     total = LLVMBuildNSWMul(c->b, total, emit_phase_units(c, phase, i), "");
   return total;
 }
+/* Of the time that its statements are taken for, element by element. (PACKED_SHARE is of those.) */
+static double lanes_share(const struct phase *p) {
+  bool in_registers = p->has_packing || (p->copies > 1 && p->plan.has_red);
+  double share = LANES_NS_SHARE * p->plan.share;
+  return !p->has_lanes || in_registers || share > 1 ? 1 : share;
+}
 static value emit_whole_cost(struct codegen *c, const struct phase *phase) {
   if (phase->is_scheduled)
     return emit_scheduled_phase_cost(c, phase);
   if (phase->is_serial)
     return emit_block_cost(c, phase->body);
-  value total = emit_block_cost(c, phase->inside);
+  value total = LLVMBuildFMul(c->b, emit_block_cost(c, phase->inside), const_f64(c, lanes_share(phase)), "");
   for (int i = 0; i < phase->loop_count; i++)
     total = LLVMBuildFMul(c->b, total, LLVMBuildSIToFP(c->b, emit_loop_extent(c, phase, i), c->m->f64, ""), "");
   bool in_registers = phase->has_packing || (phase->copies > 1 && phase->plan.has_red);
   if (!in_registers)
-    return total;
+    return phase->has_lanes ? call_intrinsic(c, "llvm.maxnum", c->m->f64, (value[]){total, emit_traffic(c, phase)}, 2) : total;
   total = LLVMBuildFMul(c->b, total, const_f64(c, PACKED_SHARE), ""); /* of a sum alone, less than what it reads takes */
   return call_intrinsic(c, "llvm.maxnum", c->m->f64, (value[]){total, emit_traffic(c, phase)}, 2);
 }

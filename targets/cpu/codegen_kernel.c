@@ -227,6 +227,7 @@ void emit_kernel(struct cpu_module *m, const struct kernel *k, value out[2]) {
   c.flags = ARENA_ARRAY(a, uint8_t, k->exprs.count);
   codegen_registers(&c);
   kernel_uses_find(k, a, &c.uses);
+  codegen_flags(&c);
   struct phase phases[PHASES_MAX];
   value functions[PHASES_MAX];
   int count = kernel_phases(&c, phases);

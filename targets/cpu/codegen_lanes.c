@@ -324,6 +324,7 @@ bool plan_lanes(struct codegen *c, uint32_t local, bool is_par, double trips, co
     double width = native < out->lanes ? native : out->lanes;
     width = trips < width ? trips : width;
     out->cost = trips / width * block_cost(c, body, width > 1 ? width : 1.01) + (is_par ? PAR_OPERATIONS : RED_OPERATIONS);
+    out->share = out->cost / (trips * block_cost(c, body, 1.01));
   }
   mark_locals(c, body, false, false);
   for (int i = 0; i < r.count; i++)

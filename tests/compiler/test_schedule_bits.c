@@ -57,7 +57,7 @@ static const struct {
    "0:f32 red i3 < 32 { v0 = add(v0, mul(a[i0,i1,i3], b[i3,i2])) } c[i0,i1,i2] = v0 } } } }",
    "order ba no m ni",
    {0, 1, 3, -1}},
-  {BATCHED_OF("n0", "i0,i3,i2", " sizes 1"), "order ba no m ni", {0, 1, 3, -1}},
+  {BATCHED_OF("n0", "i0,i3,i2", " sizes 1"), "order ba no m", {0, 1, 3, -1}},
   {CROSSED_OF("f32", "n0", "33", "40", "", "a[i0,i2,i1]", " sizes 1"), "run i0 lo tasks", {0, 1, 3, -1}},
   {BATCHED_OF("n0", "i0,i2,i3", " sizes 1"), "stage b at no by nj k ni", {0, 1, 3, -1}},
 };

@@ -30,7 +30,7 @@ static void check_all(struct pool *pool, const int64_t *sizes) {
   memset(seen, 0, sizeof seen);
   atomic_store(&running_phase, 0);
   atomic_store(&out_of_phase, 0);
-  pool_run(pool, &(struct pool_kernel){&count_code, call, sizes[3]}, 1);
+  pool_run(pool, &(struct pool_kernel){&count_code, call, sizes[3]}, 1, true);
   for (int phase = 0; phase < 3; phase++)
     for (int i = 0; i < TILES_MAX; i++)
       assert_int_equal(seen[phase][i], phase < sizes[3] && i < sizes[phase]);
@@ -62,7 +62,7 @@ static void *run_often(void *pool) {
   static const int64_t sizes[] = {64, 0, 0, 1};
   struct kernel_call call = {NULL, sizes, NULL, NULL};
   for (int i = 0; i < 2000; i++)
-    pool_run(pool, &(struct pool_kernel){&sum_code, call, 1}, 1);
+    pool_run(pool, &(struct pool_kernel){&sum_code, call, 1}, 1, i % 2);
   return NULL;
 }
 
@@ -100,7 +100,7 @@ static void kernels_of_a_group_run_all_their_tiles(void **state) {
         buffers[i / 3][i % 3] = (void *)&done[i / 3][i % 3];
       for (int i = 0; i < 3; i++)
         kernels[i] = (struct pool_kernel){&add_code, {buffers[i], sizes[i], NULL, NULL}, sizes[i][3]};
-      pool_run(pool, kernels, 3);
+      pool_run(pool, kernels, 3, turn % 2);
       for (int i = 0; i < 9; i++)
         assert_int_equal(done[i / 3][i % 3], i % 3 < sizes[i / 3][3] ? sizes[i / 3][i % 3] : 0);
     }
