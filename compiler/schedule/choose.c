@@ -54,6 +54,7 @@ static void propose_for_class(const struct nest *n, const struct contraction *c,
   propose_streams(n, c, out);
   propose_filters(n, c, out);
   propose_turned(n, c, out);
+  propose_crossed(n, c, out);
   propose_product_blocks(n, c, out);
 }
 void nest_candidates(const struct nest *n, struct candidates *out) {

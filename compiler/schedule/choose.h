@@ -52,6 +52,7 @@ void propose_filters(const struct nest *n, const struct contraction *c, struct c
 void propose_convs(const struct nest *n, const struct contraction *c, struct candidates *out);          /* choose_conv.c */
 void propose_taps(const struct nest *n, const struct contraction *c, struct candidates *out);           /* choose_taps.c */
 void propose_turned(const struct nest *n, const struct contraction *c, struct candidates *out);         /* choose_turned.c */
+void propose_crossed(const struct nest *n, const struct contraction *c, struct candidates *out);        /* choose_crossed.c */
 void propose_squares(const struct nest *n, struct candidates *out);                                     /* choose_squares.c */
 void propose_parts(const struct nest *n, struct candidates *out);                                       /* choose_parts.c */
 

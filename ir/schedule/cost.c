@@ -391,6 +391,17 @@ double product_turned_cycles(const struct machine *machine, const struct product
   return fmas_along(machine, work) / rates->turned_share + work->batch * (copies + stores + far);
 }
 
+#define CROSSED_SHARE 0.88     /* of the multiply-adds, beside the moves of a square; */
+#define CROSSED_LOADS 1.06     /* of one vector of columns each waits for a load of its own */
+#define CROSSED_ROW_MISSED 0.5 /* cycles of a row's element that the first cache has lost */
+
+double product_crossed_cycles(const struct machine *machine, const struct product_work *work, int64_t vectors) {
+  double squares = work->batch * divide_up(work->width, work->lanes) * divide_up(work->k, work->lanes);
+  double ways = (double)machine->bytes[LEVEL_L1] / PAGE_BYTES, each = (vectors > 1 ? CROSSED_SHARE : CROSSED_LOADS) / machine->fma_rate;
+  each += rows_fall_out(work, work->m * CACHE_WAYS / ways) ? CROSSED_ROW_MISSED : 0;
+  return squares * (rates_of(machine)->crossed_square + work->m * work->lanes * each);
+}
+
 double copy_turned_cycles(const struct machine *machine, double elements, double side, double lanes) {
   const struct rates *rates = rates_of(machine);
   return elements * (side > 1 ? rates->turned_square * lanes / side : rates->turned_copy);

@@ -131,6 +131,8 @@ double product_block_cycles(const struct machine *machine, const struct product_
  * of few columns; the first factor is copied once then, or not at all, where it lies across. */
 double product_along_cycles(const struct machine *machine, const struct product_work *work);
 double product_turned_cycles(const struct machine *machine, const struct product_work *work, double strip, double tasks, bool few);
+/* And of few rows, with the second factor transposed by squares on its way, so many vectors of columns side by side. */
+double product_crossed_cycles(const struct machine *machine, const struct product_work *work, int64_t vectors);
 /* Elements that are stored in another order than they are read in, one by one (`side` 1), or by squares whose sides are so many lanes. */
 double copy_turned_cycles(const struct machine *machine, double elements, double side, double lanes);
 

@@ -19,7 +19,7 @@ static const struct tile narrow_tiles[] = {{2, 4, 4.6}, {4, 3, 6.6}, {6, 2, 6.15
   WIDE, .tiles = wide_tiles, .own_both = {8, 2, 11}, .own_share = 0.90, .own_ends = 40, .pack = {0.6, 2.5, 2.5},                          \
         .streamed_rows = 2 /* more hide the lines that they wait for */, .turned_far = 0.35, .filter_far = 0.65, .filter_apart = 0.62,    \
         .block_line = {2.5, 8, 18}, .ends = {1, 1}, .page = 20, .across_kept = 1, .conv_apart = 0.62, .line = {4, 3}, .plain_share = 0.7, \
-        .pack_rows = 1, .block_turned = 0.2, .block_rows = {0.4, 0.7}, .along_share = 0.92
+        .pack_rows = 1, .block_turned = 0.2, .block_rows = {0.4, 0.7}, .along_share = 0.92, .crossed_square = 90 /* not measured */
 
 static const struct rates two_wide = {LAGGING,
                                       .far_step = 1.25,
@@ -59,6 +59,7 @@ static const struct rates fed_wide = {WIDE,
                                       .along_pack = {0.38, 0.5, 1.7},
                                       .turned_share = 0.95,
                                       .turned_far = 0.08,
+                                      .crossed_square = 48,
                                       .filter_share = 0.93,
                                       .filter_pack = 0.9,
                                       .filter_near = 0.78,
@@ -106,7 +107,8 @@ static const struct rates narrow = {.tiles = narrow_tiles,
                                     .turned_copy = 0.8,
                                     .turned_store = 1.2,
                                     .turned_far = 0.15,
-                                    .turned_square = 0.5, /* not measured */
+                                    .turned_square = 0.5, /* not measured, */
+                                    .crossed_square = 32, /* nor this */
                                     .conv_apart = 0.62,
                                     .filter_share = 0.65,
                                     .filter_pack = 0.9,

@@ -50,6 +50,7 @@ struct rates {
   double turned_share, turned_copy, turned_store; /* by the tile; an element that is transposed, one that is stored; */
   double turned_square;                           /* one that is transposed for a few columns, in whole squares; */
   double turned_far;                              /* one of the second factor beyond L2 */
+  double crossed_square;                          /* a square of the second factor that is transposed for few rows */
 
   double conv_apart; /* convolutions: of L2's rate, for vectors of the filter that lie apart */
 

@@ -221,10 +221,15 @@ static const struct choice_case cases[] = {
    "kernel k(in a: f32[600], in b: f32[600,1024], out c: f32[1024]) { par i0 < 1024 { var v0: f32 = 0:f32 red i1 < 600 { v0 = add(v0, "
    "mul(a[i1], b[i1,i0])) } c[i0] = max(v0, 0:f32) } }",
    "x86-64-v4", "order nt no ni; sink no ni under ko in stack"},
-  {"columns that lie apart, few rows along the vectors", TRANSPOSED("8", "256", "512"), "x86-64-v4",
-   "split m 8 -> mo mi; split n 516 -> no nc; order mo no nc mi; stage a at no by k mi -> kp mp"},
+  {"columns that lie apart, few rows along the vectors", TRANSPOSED("16", "256", "512"), "x86-64-v4",
+   "split m 16 -> mo mi; split n 516 -> no nc; order mo no nc mi; stage a at no by k mi -> kp mp"},
   {"columns that lie apart, 16 registers", TRANSPOSED("8", "256", "512"), "x86-64-v3",
    "split nc 12 -> nb ni tail cut 8 4 2 1; sink ni mi under k in register"},
+  {"few rows, columns that lie apart: squares of these are transposed on their way", TRANSPOSED("8", "256", "512"), "znver5",
+   "split n 32 -> no ni; order no m ni; split k 16 -> kb kk; sink m ni under kb kk in register; stage b at kb by kk ni -> kp np; split kp "
+   "16 -> kq kr; split np 16 -> nq nr; order nq kq nr kr; run no tasks; run m nr unroll; run ni kr lanes"},
+  {"by one vector where two leave a rest", TRANSPOSED("5", "256", "528"), "znver5", "split n 16 -> no ni; order no m ni; split k 16"},
+  {"not where two rows are sums of vectors", TRANSPOSED("2", "1024", "3136"), "znver5", NULL},
   {"columns that lie apart, a factor in many pages", TRANSPOSED("16", "1024", "1600"), "x86-64-v4",
    "split nc 12 -> nb ni tail cut 8 4 2 1; sink ni mi under k in register; run mo no tasks; run ni mr unroll; run mi kr lanes"},
   {"columns that lie apart, copied by squares", TRANSPOSED("256", "1024", "2048"), "znver4",
@@ -236,7 +241,7 @@ static const struct choice_case cases[] = {
   {"columns that lie apart, many rows", TRANSPOSED("256", "64", "128"), "x86-64-v4", NULL},
   {"columns that lie apart, and few terms", TRANSPOSED("128", "10", "128"), "x86-64-v3",
    "stage b at no by nj k ni -> pj pk pi; split pk 8 -> pq pr; split pi 8 -> ps pt"},
-  {"columns that lie apart, rows that fill no vector", TRANSPOSED("17", "256", "512"), "x86-64-v4",
+  {"columns that lie apart, rows that fill no vector", TRANSPOSED("33", "256", "512"), "x86-64-v4",
    "stage b at no by nj k ni -> pj pk pi; split pk 16 -> pq pr; split pi 16 -> ps pt; order pj ps pq pt pr; fetch b at pq ahead 2; "
    "split m 8"},
   {"by two vectors of rows, 16 registers", TRANSPOSED("32", "1024", "1024"), "x86-64-v3",
