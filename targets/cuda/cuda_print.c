@@ -56,6 +56,9 @@ static const char *op_suffix(enum dtype dtype) {
   }
 }
 
+/* Whether the caller gives its memory. */
+static bool is_parameter(const struct kernel_buffer *b) { return b->mode != BUFFER_LOCAL || b->space == SPACE_TASK; }
+
 static void line(struct cuda_printer *p) { fprintf(p->out, "%*s", 2 * p->indent, ""); }
 
 /* ---- expressions ---- */
@@ -273,6 +276,29 @@ static void print_value(struct cuda_printer *p, const struct stmt *s) {
   fprintf(p->out, ";\n");
 }
 
+/* Of a block: an array of the thread. */
+static void print_buffer(struct cuda_printer *p, uint32_t buffer) {
+  const struct kernel_buffer *b = &p->k->buffers.items[buffer];
+  int64_t count = dtype_is_complex(b->dtype) ? 2 : 1;
+  for (int d = 0; d < b->rank; d++)
+    count *= b->dims[d];
+  if (is_parameter(b))
+    return;
+  line(p);
+  fprintf(p->out, "%s b%u[%" PRId64 "];\n", c_type(b->dtype), buffer, count > 0 ? count : 1);
+}
+static void print_loop(struct cuda_printer *p, const struct stmt *s) {
+  if (s->run == RUN_UNROLL || s->run == RUN_LANES) { /* so that what they index may be registers */
+    line(p);
+    fprintf(p->out, "#pragma unroll\n");
+  }
+  line(p);
+  fprintf(p->out, "for (long long i%u = 0; i%u < ", s->local, s->local);
+  print_operand(p, s->value);
+  fprintf(p->out, "; i%u++)", s->local);
+  print_body(p, s->body);
+}
+
 static void print_stmt(struct cuda_printer *p, const struct stmt *s) {
   memset(p->temporary, 0, sizeof *p->temporary * p->k->exprs.count);
   if (s->kind == STMT_WHILE) {
@@ -285,13 +311,7 @@ static void print_stmt(struct cuda_printer *p, const struct stmt *s) {
   for (int i = 0; s->kind == STMT_STORE && i < s->index_count; i++)
     print_lines(p, s->index[i]);
   switch (s->kind) {
-  case STMT_FOR:
-    line(p);
-    fprintf(p->out, "for (long long i%u = 0; i%u < ", s->local, s->local);
-    print_operand(p, s->value);
-    fprintf(p->out, "; i%u++)", s->local);
-    print_body(p, s->body);
-    break;
+  case STMT_FOR: print_loop(p, s); break;
   case STMT_VAR:
     line(p);
     fprintf(p->out, "%s v%u = ", c_type(p->k->locals.items[s->local].dtype), s->local);
@@ -321,9 +341,9 @@ static void print_stmt(struct cuda_printer *p, const struct stmt *s) {
     }
     break;
   case STMT_CHECK: print_check(p, s); break;
+  case STMT_BUFFER: print_buffer(p, s->buffer); break;
   case STMT_WHILE:
-  case STMT_BUFFER: /* check_plain refuses the one, the other is a hint */
-  case STMT_FETCH: break;
+  case STMT_FETCH: break; /* a hint */
   }
 }
 static void print_block(struct cuda_printer *p, const struct stmt *s) {
@@ -337,6 +357,8 @@ static void print_head(struct cuda_printer *p, int phase) {
   fprintf(p->out, "\nextern_c __global__ void %s_%d(", p->k->name, phase);
   for (uint32_t i = 0; i < p->k->buffers.count; i++) {
     const struct kernel_buffer *b = &p->k->buffers.items[i];
+    if (!is_parameter(b))
+      continue;
     const char *quality = b->mode == BUFFER_IN ? "const " : "";
     fprintf(p->out, "%s%s *__restrict__ b%u, ", quality, b->dtype == DTYPE_BOOL ? "bool" : c_type(b->dtype), i);
   }
@@ -402,9 +424,15 @@ static void print_grid(struct cuda_printer *p, const struct stmt *s) {
   fprintf(p->out, "}\n");
 }
 
+/* Buffers of the call, which stand in front of the nests, are parameters. */
+static const struct stmt *next_nest(const struct stmt *s) {
+  while (s && s->kind == STMT_BUFFER)
+    s = s->next;
+  return s;
+}
 static bool all_par(const struct kernel *k) {
   const struct stmt *chain[CHAIN_MAX];
-  for (const struct stmt *s = k->body; s; s = s->next)
+  for (const struct stmt *s = k->body; (s = next_nest(s)); s = s->next)
     if (find_chain(k, s, chain) == 0)
       return false;
   return k->body != NULL;
@@ -417,23 +445,15 @@ static status check_dtypes(const struct kernel *k) {
   return OK;
 }
 
-static status check_plain(const struct kernel *k) {
-  for (uint32_t i = 0; i < k->buffers.count; i++)
-    if (k->buffers.items[i].mode == BUFFER_LOCAL)
-      return fail(UNIMPLEMENTED, "kernel %s: buffers of a block on a GPU", k->name);
-  return OK;
-}
-
 status cuda_print_kernel(const struct kernel *k, FILE *out) {
   TRY(check_dtypes(k));
-  TRY(check_plain(k));
   struct cuda_printer p = {.k = k, .out = out, .indent = 1};
   p.temporary = calloc(k->exprs.count + 1, sizeof *p.temporary);
   if (!p.temporary)
     return fail(RESOURCE_EXHAUSTED, "no memory to print a kernel");
   if (all_par(k)) {
     int phase = 0;
-    for (const struct stmt *s = k->body; s; s = s->next) {
+    for (const struct stmt *s = k->body; (s = next_nest(s)); s = s->next) {
       print_head(&p, phase++);
       print_grid(&p, s);
       fprintf(out, "}\n");
