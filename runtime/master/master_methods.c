@@ -156,7 +156,9 @@ static status request_run(struct master *master, struct job *job, const struct s
 static status run_step(struct master *master, struct job *job, struct wire bytes, struct wire_buffer *out) {
   struct step_request request;
   status code = step_request_read(bytes, &request);
+  pthread_mutex_lock(&master->lock); /* the watcher may give the job up at any time */
   job->stores_errors = request.stores_errors;
+  pthread_mutex_unlock(&master->lock);
   if (code == OK)
     code = run_admit(master, job, &request.session, request.request_id, "RunStep");
   if (code == OK) {
