@@ -80,6 +80,9 @@ struct kernel_buffer {
   kernel_dim *dims; /* rank of them */
 };
 
+/* Whether whoever runs the kernel gives its memory: arguments, scratch, and what blocks of the call share. */
+static inline bool buffer_is_given(const struct kernel_buffer *b) { return b->mode != BUFFER_LOCAL || b->space == SPACE_TASK; }
+
 enum loop_kind { LOOP_PAR, LOOP_RED, LOOP_SEQ };
 /* How a loop runs, in a scheduled kernel. */
 enum loop_run {

@@ -146,11 +146,9 @@ static struct job *worker_spin(struct pool *pool, uint64_t *last, uint64_t end) 
   while (trace_now() < end);
   return NULL;
 }
-/* How long a worker spins that waited for so long the last time: where jobs are far apart, or others have the cores, spinning takes time
- * from who could use it. */
-static uint64_t next_spin(uint64_t spin, uint64_t waited) {
-  return waited < SPIN_NS ? SPIN_NS : spin / 2 < SPIN_LEAST_NS ? SPIN_LEAST_NS : spin / 2;
-}
+/* How long a worker spins next when no job came meanwhile; when one comes in SPIN_NS, it is so long again. Where jobs are far apart, or others
+ * have the cores, spinning takes time from who could use it. */
+static uint64_t less_spin(uint64_t spin) { return spin / 2 < SPIN_LEAST_NS ? SPIN_LEAST_NS : spin / 2; }
 
 static void *worker_main(void *argument) {
   const struct worker *worker = argument;
@@ -161,10 +159,12 @@ static void *worker_main(void *argument) {
     uint32_t bell = atomic_load(&pool->bell);
     struct job *job = worker_spin(pool, last, trace_now() + spin);
     if (!job) {
+      spin = less_spin(spin);
       worker_sleep(pool, bell);
       continue;
     }
-    spin = next_spin(spin, trace_now() - idle);
+    if (trace_now() - idle < SPIN_NS)
+      spin = SPIN_NS;
     take_tiles(job, worker->thread);
     atomic_fetch_sub_explicit(&job->state, 1, memory_order_release);
     idle = trace_now();

@@ -92,18 +92,23 @@ static bool touches(const struct codegen *c, const struct stmt *s, const struct 
       return true;
   return false;
 }
-/* Nanoseconds to bring the nest's buffers from memory, once. */
-static value emit_traffic(struct codegen *c, const struct phase *p) {
-  value bytes = const_i64(c, 0);
-  for (uint32_t i = 0; i < c->k->buffers.count; i++)
-    if (c->k->buffers.items[i].mode != BUFFER_LOCAL && touches(c, p->body, p->body->next, i))
-      bytes = LLVMBuildNSWAdd(c->b, bytes, emit_buffer_bytes(c, &c->k->buffers.items[i]), "");
-  return LLVMBuildFMul(c->b, LLVMBuildSIToFP(c->b, bytes, c->m->f64, ""), const_f64(c, BYTE_NS), "");
+/* Nanoseconds to bring the nest's buffers from memory, once; of each no more than an element for each of `turns`, unless that is NULL. */
+static value emit_traffic(struct codegen *c, const struct phase *p, value turns) {
+  value sum = const_f64(c, 0);
+  for (uint32_t i = 0; i < c->k->buffers.count; i++) {
+    const struct kernel_buffer *b = &c->k->buffers.items[i];
+    if (b->mode == BUFFER_LOCAL || !touches(c, p->body, p->body->next, i))
+      continue;
+    value bytes = LLVMBuildSIToFP(c->b, emit_buffer_bytes(c, b), c->m->f64, "");
+    value used = turns ? LLVMBuildFMul(c->b, turns, const_f64(c, (double)dtype_size(b->dtype)), "") : bytes;
+    sum = LLVMBuildFAdd(c->b, sum, call_intrinsic(c, "llvm.minnum", c->m->f64, (value[]){bytes, used}, 2), "");
+  }
+  return LLVMBuildFMul(c->b, sum, const_f64(c, BYTE_NS), "");
 }
 static value emit_scheduled_phase_cost(struct codegen *c, const struct phase *p) {
   value work = emit_scheduled_cost(c, p->chain_count ? p->inside : p->body, p->chain_count ? NULL : p->body->next, 0);
   work = LLVMBuildFMul(c->b, LLVMBuildSIToFP(c->b, emit_task_count(c, p), c->m->f64, ""), work, "");
-  return call_intrinsic(c, "llvm.maxnum", c->m->f64, (value[]){work, emit_traffic(c, p)}, 2);
+  return call_intrinsic(c, "llvm.maxnum", c->m->f64, (value[]){work, emit_traffic(c, p, NULL)}, 2);
 }
 
 /* ---- of phases ---- */
@@ -135,25 +140,42 @@ value emit_phase_elements(struct codegen *c, const struct phase *phase) {
     total = LLVMBuildNSWMul(c->b, total, emit_phase_units(c, phase, i), "");
   return total;
 }
-/* Of the time that its statements are taken for, element by element. (PACKED_SHARE is of those.) */
+/* Contractions: their operations cost a share of what they would one by one, PACKED_SHARE. */
+static bool sums_in_registers(const struct phase *p) { return p->has_packing || (p->copies > 1 && p->plan.has_red); }
+/* Of the time that its statements are taken for, element by element. */
 static double lanes_share(const struct phase *p) {
-  bool in_registers = p->has_packing || (p->copies > 1 && p->plan.has_red);
   double share = LANES_NS_SHARE * p->plan.share;
-  return !p->has_lanes || in_registers || share > 1 ? 1 : share;
+  return !p->has_lanes || sums_in_registers(p) || share > 1 ? 1 : share;
+}
+/* How often the innermost of the loops runs. */
+static value emit_turns(struct codegen *c, const struct stmt *s) {
+  value most = const_f64(c, 1);
+  for (; s; s = s->next) {
+    value inner = call_intrinsic(c, "llvm.maxnum", c->m->f64, (value[]){emit_turns(c, s->body), emit_turns(c, s->otherwise)}, 2);
+    if (s->kind == STMT_FOR)
+      inner = LLVMBuildFMul(c->b, inner, emit_trips(c, s->value), "");
+    most = call_intrinsic(c, "llvm.maxnum", c->m->f64, (value[]){most, inner}, 2);
+  }
+  return most;
 }
 static value emit_whole_cost(struct codegen *c, const struct phase *phase) {
   if (phase->is_scheduled)
     return emit_scheduled_phase_cost(c, phase);
   if (phase->is_serial)
     return emit_block_cost(c, phase->body);
-  value total = LLVMBuildFMul(c->b, emit_block_cost(c, phase->inside), const_f64(c, lanes_share(phase)), "");
+  value extents = const_f64(c, 1), turn = LLVMBuildFMul(c->b, emit_block_cost(c, phase->inside), const_f64(c, lanes_share(phase)), "");
   for (int i = 0; i < phase->loop_count; i++)
-    total = LLVMBuildFMul(c->b, total, LLVMBuildSIToFP(c->b, emit_loop_extent(c, phase, i), c->m->f64, ""), "");
-  bool in_registers = phase->has_packing || (phase->copies > 1 && phase->plan.has_red);
-  if (!in_registers)
-    return phase->has_lanes ? call_intrinsic(c, "llvm.maxnum", c->m->f64, (value[]){total, emit_traffic(c, phase)}, 2) : total;
-  total = LLVMBuildFMul(c->b, total, const_f64(c, PACKED_SHARE), ""); /* of a sum alone, less than what it reads takes */
-  return call_intrinsic(c, "llvm.maxnum", c->m->f64, (value[]){total, emit_traffic(c, phase)}, 2);
+    extents = LLVMBuildFMul(c->b, extents, LLVMBuildSIToFP(c->b, emit_loop_extent(c, phase, i), c->m->f64, ""), "");
+  value total = LLVMBuildFMul(c->b, turn, extents, ""), traffic;
+  if (sums_in_registers(phase)) {
+    total = LLVMBuildFMul(c->b, total, const_f64(c, PACKED_SHARE), ""); /* of a sum alone, less than what it reads takes */
+    traffic = emit_traffic(c, phase, NULL);
+  } else if (phase->has_lanes) {
+    traffic = emit_traffic(c, phase, LLVMBuildFMul(c->b, extents, emit_turns(c, phase->inside), ""));
+  } else {
+    return total;
+  }
+  return call_intrinsic(c, "llvm.maxnum", c->m->f64, (value[]){total, traffic}, 2);
 }
 value emit_phase_cost(struct codegen *c, const struct phase *phase) {
   return LLVMBuildSelect(c->b, emit_phase_condition(c, phase), emit_whole_cost(c, phase), const_f64(c, 0), "");

@@ -68,12 +68,10 @@ static uint64_t constant_bytes(const struct kernel_buffer *b) {
   return bytes;
 }
 
-/* Phases are given the arguments and what is scratch. */
-static bool is_given(const struct kernel_buffer *b) { return b->mode != BUFFER_LOCAL || b->space == SPACE_TASK; }
 static uint32_t given_count(const struct kernel *k) {
   uint32_t count = 0;
   for (uint32_t i = 0; i < k->buffers.count; i++)
-    count += is_given(&k->buffers.items[i]);
+    count += buffer_is_given(&k->buffers.items[i]);
   return count;
 }
 static LLVMTypeRef phase_type(struct codegen *c) {
@@ -94,7 +92,7 @@ static void emit_given(struct codegen *c, value f) {
   uint32_t n = 0;
   for (uint32_t i = 0; i < c->k->buffers.count; i++) {
     const struct kernel_buffer *b = &c->k->buffers.items[i];
-    if (!is_given(b))
+    if (!buffer_is_given(b))
       continue;
     c->buffers[i] = LLVMGetParam(f, n);
     add_attribute(c->m, f, n, "noalias", 0);
@@ -128,7 +126,7 @@ static void load_given(struct codegen *c, value pointers, value scratch, value *
   for (uint32_t i = 0; i < c->k->buffers.count; i++) {
     const struct kernel_buffer *b = &c->k->buffers.items[i];
     value offset = is_scratch(b) ? scratch_offset(c, i) : NULL;
-    if (is_given(b))
+    if (buffer_is_given(b))
       *out++ = offset ? LLVMBuildInBoundsGEP2(c->b, c->m->i8, scratch, &offset, 1, "") : load_word(c, c->m->ptr, pointers, i);
   }
 }

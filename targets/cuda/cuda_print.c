@@ -2,7 +2,8 @@
  *
  * The par loops at the top that are perfectly nested become one loop over all their iterations, shared by the threads of the
  * grid; what is inside, and kernels that begin otherwise (one thread runs them), are plain loops. Every operation is a
- * line of its own, so that what is shared is computed once and no line is long. */
+ * line of its own, so that what is shared is computed once and no line is long. Buffers of blocks, which schedules make, are
+ * arrays of the thread; `--emit cuda` shows kernels without: the schedules that there are are a CPU's. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -55,9 +56,6 @@ static const char *op_suffix(enum dtype dtype) {
   default: return dtype_short(dtype);
   }
 }
-
-/* Whether the caller gives its memory. */
-static bool is_parameter(const struct kernel_buffer *b) { return b->mode != BUFFER_LOCAL || b->space == SPACE_TASK; }
 
 static void line(struct cuda_printer *p) { fprintf(p->out, "%*s", 2 * p->indent, ""); }
 
@@ -282,7 +280,7 @@ static void print_buffer(struct cuda_printer *p, uint32_t buffer) {
   int64_t count = dtype_is_complex(b->dtype) ? 2 : 1;
   for (int d = 0; d < b->rank; d++)
     count *= b->dims[d];
-  if (is_parameter(b))
+  if (buffer_is_given(b))
     return;
   line(p);
   fprintf(p->out, "%s b%u[%" PRId64 "];\n", c_type(b->dtype), buffer, count > 0 ? count : 1);
@@ -357,7 +355,7 @@ static void print_head(struct cuda_printer *p, int phase) {
   fprintf(p->out, "\nextern_c __global__ void %s_%d(", p->k->name, phase);
   for (uint32_t i = 0; i < p->k->buffers.count; i++) {
     const struct kernel_buffer *b = &p->k->buffers.items[i];
-    if (!is_parameter(b))
+    if (!buffer_is_given(b))
       continue;
     const char *quality = b->mode == BUFFER_IN ? "const " : "";
     fprintf(p->out, "%s%s *__restrict__ b%u, ", quality, b->dtype == DTYPE_BOOL ? "bool" : c_type(b->dtype), i);
@@ -425,14 +423,14 @@ static void print_grid(struct cuda_printer *p, const struct stmt *s) {
 }
 
 /* Buffers of the call, which stand in front of the nests, are parameters. */
-static const struct stmt *next_nest(const struct stmt *s) {
-  while (s && s->kind == STMT_BUFFER)
+static const struct stmt *next_nest(const struct kernel *k, const struct stmt *s) {
+  while (s && s->kind == STMT_BUFFER && k->buffers.items[s->buffer].space == SPACE_TASK)
     s = s->next;
   return s;
 }
 static bool all_par(const struct kernel *k) {
   const struct stmt *chain[CHAIN_MAX];
-  for (const struct stmt *s = k->body; (s = next_nest(s)); s = s->next)
+  for (const struct stmt *s = k->body; (s = next_nest(k, s)); s = s->next)
     if (find_chain(k, s, chain) == 0)
       return false;
   return k->body != NULL;
@@ -453,7 +451,7 @@ status cuda_print_kernel(const struct kernel *k, FILE *out) {
     return fail(RESOURCE_EXHAUSTED, "no memory to print a kernel");
   if (all_par(k)) {
     int phase = 0;
-    for (const struct stmt *s = k->body; (s = next_nest(s)); s = s->next) {
+    for (const struct stmt *s = k->body; (s = next_nest(k, s)); s = s->next) {
       print_head(&p, phase++);
       print_grid(&p, s);
       fprintf(out, "}\n");

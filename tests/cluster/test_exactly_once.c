@@ -170,16 +170,19 @@ static bool has_finished(int worker) {
 /* Kills a worker every now and then, and starts it again with the same words; `kills` times while both work: who has done all steps, and is
  * started again behind the end of the other one, is another command, and does them once more. */
 static void kill_at_random(const char *phases, int kills, int first, int count) {
+  int killed = 0;
   for (int i = 0; i < kills; i++) {
     int victim = first + rand_r(&seed) % count;
     usleep((unsigned)rand_r(&seed) % 150000);
     if (has_finished(victim) || has_finished(1 - victim) || strstr(process_text(workers[victim]), "steps were done before"))
       continue;
     process_kill(workers[victim]);
+    killed++;
     if (rand_r(&seed) % 2)
       usleep((unsigned)rand_r(&seed) % 50000);
     start_worker(victim, phases);
   }
+  assert_true(killed > 0);
 }
 
 static void workers_must_finish(void) {

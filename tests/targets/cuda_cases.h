@@ -61,8 +61,10 @@ static bool has_strings(const struct kernel *k) {
   return false;
 }
 static void cuda_list_add(struct cuda_list *list, struct kernel *k, const int64_t (*sizes)[3], int most) {
+  assert_true(list->count < CUDA_KERNELS);
   list->kernels[list->count++] = k;
   for (int i = 0; i < most && sizes[i][0] >= 0; i++) {
+    assert_true(list->run_count < CUDA_RUNS);
     struct cuda_run *run = &list->runs[list->run_count++];
     run->k = k;
     memcpy(run->sizes, sizes[i], sizeof run->sizes);
@@ -137,8 +139,6 @@ static void cuda_list_operations(struct cuda_list *list) {
 
 /* ---- runs ---- */
 
-/* What the caller has to give. */
-static bool is_cuda_parameter(const struct kernel_buffer *b) { return b->mode != BUFFER_LOCAL || b->space == SPACE_TASK; }
 static bool is_cuda_result(const struct kernel_buffer *b) { return b->mode < BUFFER_SCRATCH; }
 
 static void cuda_check(const struct cuda_run *run, cuda_runner *runner, void *context) {

@@ -34,7 +34,7 @@ static int run_phases(void *module, const struct kernel *k, void *const *buffers
   int64_t values[3];
   uint32_t n = 0, count = k->buffers.count;
   for (uint32_t i = 0; i < count; i++)
-    if (is_cuda_parameter(&k->buffers.items[i])) {
+    if (buffer_is_given(&k->buffers.items[i])) {
       memory[i] = device_block(&device, bytes_of(k, i, sizes));
       if (is_cuda_result(&k->buffers.items[i]))
         device_must(device.to_device(memory[i], buffers[i], bytes_of(k, i, sizes) + 64), "to the device");

@@ -43,10 +43,11 @@ static int run_phases(void *handle, const struct kernel *k, void *const *buffers
   struct fault fault = {0};
   void *args[12] = {0}, *own[12];
   uint32_t n = 0, own_count = 0;
+  assert_true(k->buffers.count + k->size_count < 12);
   for (uint32_t i = 0; i < k->buffers.count; i++) {
     const struct kernel_buffer *b = &k->buffers.items[i];
-    if (is_cuda_parameter(b))
-      args[n++] = is_cuda_result(b) ? buffers[i] : (own[own_count++] = aligned_block(8 * (size_t)buffer_count(k, i, sizes)));
+    if (buffer_is_given(b))
+      args[n++] = is_cuda_result(b) ? buffers[i] : (own[own_count++] = aligned_block(16 * (size_t)buffer_count(k, i, sizes)));
   }
   for (uint32_t i = 0; i < k->size_count; i++)
     args[n++] = (void *)(intptr_t)sizes[i];
