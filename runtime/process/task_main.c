@@ -540,7 +540,7 @@ static void report_host(void *self) {
   pthread_mutex_lock(&host->report_lock);
   if (!host->is_leaving && host->doctor)
     doctor_report(host->doctor);
-  else
+  else if (host->task)
     fprintf(stderr, "%s: %s\n", task_name(host->task), host->is_leaving ? "leaves" : "starts");
   pthread_mutex_unlock(&host->report_lock);
 }
@@ -553,6 +553,15 @@ static status save_at_end(struct host *host, status code) {
   snprintf(text, sizeof text, "%s", status_text());
   status saved = host->job ? job_finish(host->job, code == OK) : saver_finish(host->saver);
   return saved != OK && code == OK ? saved : code == OK ? OK : fail(code, "%s", text);
+}
+
+/* Whom SIGUSR1 asks, until it is gone. */
+static void destroy_task(struct host *host) {
+  struct task *task = host->task;
+  pthread_mutex_lock(&host->report_lock);
+  host->task = NULL;
+  pthread_mutex_unlock(&host->report_lock);
+  task_destroy(task);
 }
 
 /* Cleans up, then says how it ended: the last line is the error. */
@@ -590,7 +599,7 @@ static int leave(struct host *host, status code) {
   job_destroy(host->job);
   doctor_destroy(host->doctor);
   saver_destroy(host->saver);
-  task_destroy(host->task);
+  destroy_task(host);
   options_deinit(&host->options);
   status written = output_flush();
   if (code == OK && written != OK) {

@@ -146,7 +146,7 @@ static struct job *worker_spin(struct pool *pool, uint64_t *last, uint64_t end) 
   while (trace_now() < end);
   return NULL;
 }
-/* How long a worker spins next when no job came meanwhile; when one comes in SPIN_NS, it is so long again. Where jobs are far apart, or others
+/* How long a worker spins next when no job came; when one comes in SPIN_NS, it is so long again. Where jobs are far apart, or others
  * have the cores, spinning takes time from who could use it. */
 static uint64_t less_spin(uint64_t spin) { return spin / 2 < SPIN_LEAST_NS ? SPIN_LEAST_NS : spin / 2; }
 
