@@ -1,7 +1,27 @@
-/* cpu_cases.h: kernels that every target must run as the evaluator does: text, then the sizes to run it with. */
+/* cpu_cases.h: kernels that every target must run as the evaluator does, each with sizes to run it with. */
+#ifndef TFC_TESTS_CPU_CASES_H
+#define TFC_TESTS_CPU_CASES_H
 
-/* element-wise, with rows, broadcasts and symbolic sizes */
-{"kernel map(in a: f32[n0], out b: f32[n0]) sizes 1 { par i0 < n0 { b[i0] = div(1:f32, add(1:f32, exp(neg(a[i0])))) } }", SIZES},
+struct text_case {
+  const char *text;
+  int64_t sizes[6][3]; /* up to six bindings; the first of -1 ends them */
+};
+#define ONCE    \
+  {             \
+    {0}, { -1 } \
+  }
+#define SIZES                           \
+  {                                     \
+    {0}, {1}, {7}, {64}, {1009}, { -1 } \
+  }
+#define PAIRS                                          \
+  {                                                    \
+    {0, 5}, {3, 0}, {1, 1}, {5, 17}, {37, 129}, { -1 } \
+  }
+
+static const struct text_case texts[] = {
+  /* element-wise, with rows, broadcasts and symbolic sizes */
+  {"kernel map(in a: f32[n0], out b: f32[n0]) sizes 1 { par i0 < n0 { b[i0] = div(1:f32, add(1:f32, exp(neg(a[i0])))) } }", SIZES},
   {"kernel bias(in a: f32[n0,n1], in b: f32[n1], out c: f32[n0,n1]) sizes 2 { par i0 < n0 { par i1 < n1 {"
    " c[i0,i1] = max(add(a[i0,i1], b[i1]), 0:f32) } } }",
    PAIRS},
@@ -216,3 +236,7 @@
    " var v0: f32 = 0:f32 red i4 < 3 { red i5 < 3 { v0 = add(v0, mul(a[i0,add(i1, i4),add(i2, i5),i3], b[i4,i5,i3])) } } "
    "c[i0,i1,i2,i3] = v0 } } } } }",
    {{1}, {8}, {33}, {64}, {-1}}},
+};
+#define TEXT_COUNT (sizeof texts / sizeof *texts)
+
+#endif

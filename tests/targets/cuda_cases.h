@@ -4,26 +4,8 @@
 #define TFC_TESTS_CUDA_CASES_H
 
 #include "tests/support/kernel_runner.h"
-
-struct text_case {
-  const char *text;
-  int64_t sizes[6][3]; /* a first one of -1 ends them */
-};
-#define ONCE    \
-  {             \
-    {0}, { -1 } \
-  }
-#define SIZES                           \
-  {                                     \
-    {0}, {1}, {7}, {64}, {1009}, { -1 } \
-  }
-#define PAIRS                                          \
-  {                                                    \
-    {0, 5}, {3, 0}, {1, 1}, {5, 17}, {37, 129}, { -1 } \
-  }
-static const struct text_case cuda_texts[] = {
 #include "tests/targets/cpu_cases.h"
-};
+
 static const struct scheduled_text {
   const char *text;
   int64_t sizes[10][3];
@@ -78,8 +60,8 @@ static void cuda_list_parse(struct cuda_list *list, const char *text, const char
     cuda_list_add(list, k, sizes, most);
 }
 static void cuda_list_texts(struct cuda_list *list) {
-  for (size_t i = 0; i < sizeof cuda_texts / sizeof *cuda_texts; i++)
-    cuda_list_parse(list, cuda_texts[i].text, "k", cuda_texts[i].sizes, 6);
+  for (size_t i = 0; i < TEXT_COUNT; i++)
+    cuda_list_parse(list, texts[i].text, "k", texts[i].sizes, 6);
 }
 /* With buffers of blocks, of tasks and of the call. */
 static void cuda_list_scheduled(struct cuda_list *list) {

@@ -7,32 +7,9 @@
 #include <xmmintrin.h>
 
 #include "tests/support/kernel_runner.h"
+#include "tests/targets/cpu_cases.h"
 
 #include <cmocka.h>
-
-/* ---- kernels as text, each with sizes to run it with ---- */
-
-struct text_case {
-  const char *text;
-  int64_t sizes[6][3]; /* up to six bindings; the first of -1 ends them */
-};
-#define ONCE    \
-  {             \
-    {0}, { -1 } \
-  }
-#define SIZES                           \
-  {                                     \
-    {0}, {1}, {7}, {64}, {1009}, { -1 } \
-  }
-#define PAIRS                                          \
-  {                                                    \
-    {0, 5}, {3, 0}, {1, 1}, {5, 17}, {37, 129}, { -1 } \
-  }
-
-static const struct text_case texts[] = {
-#include "tests/targets/cpu_cases.h"
-};
-#define TEXT_COUNT (sizeof texts / sizeof *texts)
 
 /* Whether the code has a function of its own for some operation, which differs from libm's in the last places. */
 static bool has_functions(const struct kernel *k) {

@@ -115,7 +115,7 @@ static void ptx_is_made_or_the_toolkit_is_missed(void **state) {
   struct arena arena;
   arena_init(&arena);
   struct kernel *k;
-  assert_int_equal(kernel_parse(cuda_texts[0].text, &arena, &k), OK);
+  assert_int_equal(kernel_parse(texts[0].text, &arena, &k), OK);
   struct target_unit unit = {.kernels = &k, .count = 1};
   struct target_options options = {.gpu = "sm_90"};
   char *ptx;
