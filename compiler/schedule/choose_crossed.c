@@ -48,7 +48,7 @@ static bool find_sizes(struct crossed *x) {
   x->vectors = VECTORS_MAX; /* whole squares; the sums take three quarters of the registers at most */
   while (x->vectors && (width % (x->vectors * x->lanes) || m * x->vectors * 4 > registers * 3))
     x->vectors--;
-  return m >= ROWS_MIN && x->vectors && x->work.k >= x->work.lanes;
+  return m >= ROWS_MIN && m < x->lanes && x->vectors && x->work.k >= x->work.lanes;
 }
 
 /* Each block of terms of a strip is copied, by squares, and met by all rows. */
