@@ -31,6 +31,28 @@ bool has_groups(const struct contraction *c) {
       return true;
   return false;
 }
+bool find_product(const struct nest *n, const struct contraction *c, int *rows, int *columns, struct product_work *work) {
+  double bytes = (double)dtype_size(c->dtype);
+  *work = (struct product_work){.batch = 1, .bytes = bytes, .lanes = (double)n->machine->vector_bytes / bytes};
+  *rows = *columns = -1;
+  for (int i = 0; i < c->axis_count; i++) {
+    const struct contraction_axis *a = &c->axes[i];
+    int *found = a->role == ROLE_M ? rows : columns;
+    bool is_sum = i >= c->par_count, is_turn = a->role == ROLE_BATCH;
+    if (a->extent < 1 || a->role == ROLE_WINDOW || (!is_sum && !is_turn && *found >= 0))
+      return false;
+    if (is_turn && !is_sum)
+      work->batch *= (double)a->extent;
+    else if (!is_sum)
+      *found = i;
+  }
+  if (c->axis_count != c->par_count + 1 || *rows < 0 || *columns < 0)
+    return false;
+  work->m = (double)c->axes[*rows].extent;
+  work->width = (double)c->axes[*columns].extent;
+  work->k = (double)c->axes[c->par_count].extent;
+  return true;
+}
 int64_t lanes_for(const struct nest *n, enum dtype dtype, int64_t width) {
   int64_t lanes = n->machine->vector_bytes / (int64_t)dtype_size(dtype);
   while (lanes > 4 && width < lanes)

@@ -71,6 +71,9 @@ bool stores_sum(const struct contraction *c);
  * factor, too, but not by a constant.) */
 bool is_group(const struct contraction *c, int axis);
 bool has_groups(const struct contraction *c);
+/* A product over one axis of a sum, with one of rows and one of columns, all of known extents; the others are turns. Of *work strides, and
+ * what lies across, are left 0. */
+bool find_product(const struct nest *n, const struct contraction *c, int *rows, int *columns, struct product_work *work);
 /* Elements of a vector, or of the part of one that so many channels side by side fill; 4 at least. */
 int64_t lanes_for(const struct nest *n, enum dtype dtype, int64_t width);
 /* Loops of a statement, itself among them. */

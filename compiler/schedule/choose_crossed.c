@@ -17,36 +17,15 @@ struct crossed {
   struct product_work work;
 };
 
-static bool find_axes(struct crossed *x) {
-  const struct contraction *c = x->c;
-  x->rows = x->columns = -1;
-  x->work.batch = 1;
-  for (int i = 0; i < c->par_count; i++) {
-    const struct contraction_axis *a = &c->axes[i];
-    int *found = a->role == ROLE_M ? &x->rows : &x->columns;
-    bool is_turn = a->role == ROLE_BATCH;
-    if (a->extent < 1 || (!is_turn && *found >= 0) || a->role == ROLE_WINDOW)
-      return false;
-    if (is_turn)
-      x->work.batch *= (double)a->extent;
-    else
-      *found = i;
-  }
-  const struct contraction_axis *sum = &c->axes[c->axis_count - 1];
-  return c->axis_count == c->par_count + 1 && x->rows >= 0 && x->columns >= 0 && sum->extent > 0 && sum->stride[1] == 1;
-}
 static bool find_sizes(struct crossed *x) {
   const struct contraction *c = x->c;
-  int64_t m = c->axes[x->rows].extent, width = c->axes[x->columns].extent, registers = x->n->machine->registers;
-  x->work.bytes = (double)dtype_size(c->dtype);
-  x->lanes = x->n->machine->vector_bytes / (int64_t)dtype_size(c->dtype);
-  x->work.m = (double)m;
-  x->work.width = (double)width;
-  x->work.k = (double)c->axes[c->axis_count - 1].extent;
-  x->work.lanes = (double)x->lanes;
+  if (!find_product(x->n, c, &x->rows, &x->columns, &x->work) || c->axes[c->par_count].stride[1] != 1)
+    return false;
+  int64_t m = (int64_t)x->work.m, width = (int64_t)x->work.width;
+  x->lanes = (int64_t)x->work.lanes;
   x->work.rows_apart = (double)c->axes[x->rows].stride[0] * x->work.bytes;
   x->vectors = VECTORS_MAX; /* whole squares; the sums take three quarters of the registers at most */
-  while (x->vectors && (width % (x->vectors * x->lanes) || m * x->vectors * 4 > registers * 3))
+  while (x->vectors && (width % (x->vectors * x->lanes) || m * x->vectors * 4 > x->n->machine->registers * 3))
     x->vectors--;
   return m >= ROWS_MIN && m < x->lanes && x->vectors && x->work.k >= x->work.lanes;
 }
@@ -72,7 +51,7 @@ static const char *steps_text(const struct crossed *x) {
 void propose_crossed(const struct nest *nest, const struct contraction *c, struct candidates *out) {
   struct crossed x = {.n = nest, .c = c};
   bool is_product = (c->dtype == DTYPE_FLOAT || c->dtype == DTYPE_DOUBLE) && c->factor[0] == c->load[0] && c->factor[1] == c->load[1];
-  if (!nest->machine->has_fma || !is_product || !find_axes(&x) || !find_sizes(&x))
+  if (!nest->machine->has_fma || !is_product || !find_sizes(&x))
     return;
   out->items.items[0].cycles = product_along_cycles(nest->machine, &x.work);
   double cycles = product_crossed_cycles(nest->machine, &x.work, x.vectors);

@@ -11,7 +11,8 @@ struct turned {
   const struct nest *n;
   const struct contraction *c;
   int rows, columns; /* axes m and n */
-  int64_t batch, m, width, k;
+  struct product_work work;
+  int64_t m, width, k;  /* its */
   int64_t lanes, strip; /* rows that a tile takes */
   bool has_few;         /* columns fewer than lanes */
   bool is_across;       /* the first factor lies along the rows */
@@ -32,27 +33,12 @@ static int64_t vectors_max(const struct machine *machine) { return machine->regi
 
 static bool find_axes(struct turned *t) {
   const struct contraction *c = t->c;
-  const struct contraction_axis *sum = &c->axes[c->axis_count - 1];
-  t->rows = t->columns = -1;
-  t->batch = 1;
-  for (int i = 0; i < c->axis_count; i++) {
-    const struct contraction_axis *a = &c->axes[i];
-    int *found = a->role == ROLE_M ? &t->rows : &t->columns;
-    if (a->extent < 1 || a->role == ROLE_WINDOW)
-      return false;
-    if (i >= c->par_count)
-      continue;
-    if (a->role != ROLE_BATCH && *found >= 0)
-      return false;
-    if (a->role == ROLE_BATCH)
-      t->batch *= a->extent;
-    else
-      *found = i;
-  }
-  if (c->axis_count != c->par_count + 1 || t->rows < 0 || t->columns < 0)
+  if (!find_product(t->n, c, &t->rows, &t->columns, &t->work))
     return false;
-  t->is_across = sum->stride[0] != 1;
+  const struct contraction_axis *sum = &c->axes[c->par_count];
+  t->is_across = t->work.is_transposed = sum->stride[0] != 1;
   t->has_few = sum->stride[1] != 1;
+  t->work.stride = (double)sum->stride[1] * t->work.bytes;
   return t->is_across ? t->has_few && c->axes[t->rows].stride[0] == 1 : sum->stride[0] == 1;
 }
 /* Rows whose copy leaves room in L2; what is read where it lies needs none. */
@@ -61,12 +47,11 @@ static bool has_room(const struct turned *t, int64_t rows) {
   return t->is_across || bytes <= t->n->machine->bytes[LEVEL_L2] / COPY_SHARE;
 }
 static bool find_sizes(struct turned *t) {
-  const struct contraction *c = t->c;
   const struct machine *machine = t->n->machine;
-  t->m = c->axes[t->rows].extent;
-  t->width = c->axes[t->columns].extent;
-  t->k = c->axes[c->axis_count - 1].extent;
-  t->lanes = machine->vector_bytes / (int64_t)dtype_size(c->dtype);
+  t->m = (int64_t)t->work.m;
+  t->width = (int64_t)t->work.width;
+  t->k = (int64_t)t->work.k;
+  t->lanes = (int64_t)t->work.lanes;
   t->strip = t->m < t->lanes && !t->has_few ? t->m : 0;
   for (int64_t vectors = vectors_max(machine); vectors && !t->strip; vectors--)
     t->strip = t->m % (vectors * t->lanes) == 0 && (!t->has_few || has_room(t, vectors * t->lanes)) ? vectors * t->lanes : 0;
@@ -77,17 +62,6 @@ static bool is_turned(struct turned *t) {
   if ((c->dtype != DTYPE_FLOAT && c->dtype != DTYPE_DOUBLE) || c->factor[0] != c->load[0] || c->factor[1] != c->load[1])
     return false;
   return find_axes(t) && find_sizes(t);
-}
-
-static struct product_work work_of(const struct turned *t) {
-  return (struct product_work){.batch = (double)t->batch,
-                               .m = (double)t->m,
-                               .k = (double)t->k,
-                               .width = (double)t->width,
-                               .lanes = (double)t->lanes,
-                               .bytes = (double)dtype_size(t->c->dtype),
-                               .stride = (double)(t->c->axes[t->c->axis_count - 1].stride[1] * (int64_t)dtype_size(t->c->dtype)),
-                               .is_transposed = t->is_across};
 }
 
 /* ---- steps ---- */
@@ -130,10 +104,9 @@ void propose_turned(const struct nest *nest, const struct contraction *c, struct
   const char *squares = t.strip % t.lanes || t.is_across ? "" : arena_printf(a, "%sr ", m);
   text = arena_printf(a, "%s; run%s %so %so tasks; run %si %sunroll; run %si %slanes", text, batch, m, n, n, squares, m,
                       t.is_across ? "" : arena_printf(a, "%sr ", k));
-  struct product_work work = work_of(&t);
-  double cycles = product_turned_cycles(nest->machine, &work, (double)t.strip, (double)divide_up(t.width, group), t.has_few);
+  double cycles = product_turned_cycles(nest->machine, &t.work, (double)t.strip, (double)divide_up(t.width, group), t.has_few);
   double *own = &out->items.items[0].cycles;
-  *own = !t.has_few ? product_along_cycles(nest->machine, &work) : *own > 0 ? *own : product_own_cycles(nest->machine, &work);
+  *own = !t.has_few ? product_along_cycles(nest->machine, &t.work) : *own > 0 ? *own : product_own_cycles(nest->machine, &t.work);
   /* It must gain that twice (choose.c): what squares cost is known less well. */
   vec_push(&out->items, ((struct candidate){.steps = text, .cycles = cycles * GAIN_MIN}));
 }

@@ -403,3 +403,13 @@ struct stmt *stmt_check(struct kernel *k, struct stmt **tail, expr_id condition,
   memcpy(s->shown, shown, sizeof s->shown);
   return s;
 }
+
+static bool any_is_scheduled(const struct stmt *s) {
+  while (s && !stmt_is_scheduled(s))
+    s = s->next;
+  return s != NULL;
+}
+bool stmt_is_scheduled(const struct stmt *s) {
+  return (s->kind == STMT_FOR && s->run != RUN_PLAIN) || s->kind == STMT_BUFFER || s->kind == STMT_FETCH || any_is_scheduled(s->body) ||
+         any_is_scheduled(s->otherwise);
+}

@@ -187,6 +187,8 @@ struct stmt *stmt_check(struct kernel *k, struct stmt **tail, expr_id condition,
                         const expr_id shown[STATUS_SHOWN]);
 struct stmt *stmt_buffer(struct kernel *k, struct stmt **tail, uint32_t buffer);
 struct stmt *stmt_fetch(struct kernel *k, struct stmt **tail, uint32_t buffer, const expr_id *index, int count);
+/* It, or something in it, carries a mark of a schedule: targets write it as it says, and fuse no products of their own accord. */
+bool stmt_is_scheduled(const struct stmt *s);
 
 /* kernel_verify.c: INTERNAL with what is wrong (dtype of an operand, a local used outside its loop, a count of indices ...) */
 status kernel_verify(const struct kernel *k);

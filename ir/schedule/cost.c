@@ -145,11 +145,11 @@ static double once_far(const struct machine *machine, const struct product_work 
   return rows_are_far(machine, w) ? w->m * divide_up(w->k, w->lanes) * rates_of(machine)->once_far : 0;
 }
 /* Lines that far apart, of which the first cache keeps as many. */
-static double lines_kept(int64_t apart) { return (double)CACHE_WAYS * PAGE_BYTES / (double)(apart < PAGE_BYTES ? apart : PAGE_BYTES); }
+static double lines_kept(int64_t apart, double ways) { return ways * PAGE_BYTES / (double)(apart < PAGE_BYTES ? apart : PAGE_BYTES); }
 /* Terms that many bytes apart fall into few sets of the first cache, and a strip no longer stays there. */
 static bool is_crowded(const struct product_work *w, double stride) {
   int64_t apart = bytes_apart(stride);
-  return apart >= LINE_BYTES && w->k > lines_kept(apart);
+  return apart >= LINE_BYTES && w->k > lines_kept(apart, CACHE_WAYS);
 }
 /* Of a line of the second factor. */
 static double crowded(const struct rates *rates, const struct product_work *w, bool far) {
@@ -348,14 +348,14 @@ static double panel_share(const struct machine *machine, double rows, double vec
   return fills_registers(machine, rows, vectors) ? FULL_SHARE : PANELS_SHARE;
 }
 /* Rows of a multiple of 1 KB or so find few sets of the first cache: whether a tile's are more than it keeps a line of. */
-static bool rows_fall_out(const struct product_work *w, double rows) {
+static bool rows_fall_out(const struct product_work *w, double rows, double ways) {
   int64_t apart = bytes_apart(w->rows_apart);
-  return apart >= LINE_BYTES && rows > lines_kept(apart);
+  return apart >= LINE_BYTES && rows > lines_kept(apart, ways);
 }
 static double panel_tile_cycles(const struct machine *machine, const struct product_work *w, double rows, double vectors) {
   double step = rows * vectors / (machine->fma_rate * panel_share(machine, rows, vectors)), loads = (rows + vectors) / PANELS_LOADS;
   double bytes = vectors * w->lanes * w->bytes, least = PANELS_LATENCY;
-  step = (step > loads ? step : loads) + (rows_fall_out(w, rows) ? rows * PANELS_ROW_MISSED : 0);
+  step = (step > loads ? step : loads) + (rows_fall_out(w, rows, CACHE_WAYS) ? rows * PANELS_ROW_MISSED : 0);
   if (bytes * w->k > (double)machine->bytes[LEVEL_L1] / 2)
     least = bytes / (machine->bandwidth[LEVEL_L2] * PANELS_L2_SHARE);
   return rows > 0 ? w->k * (step > least ? step : least) + TILE_CYCLES + rows * vectors * STORE_CYCLES : 0;
@@ -397,8 +397,9 @@ double product_turned_cycles(const struct machine *machine, const struct product
 
 double product_crossed_cycles(const struct machine *machine, const struct product_work *work, int64_t vectors) {
   double squares = work->batch * divide_up(work->width, work->lanes) * divide_up(work->k, work->lanes);
-  double ways = (double)machine->bytes[LEVEL_L1] / PAGE_BYTES, each = (vectors > 1 ? CROSSED_SHARE : CROSSED_LOADS) / machine->fma_rate;
-  each += rows_fall_out(work, work->m * CACHE_WAYS / ways) ? CROSSED_ROW_MISSED : 0;
+  double each = (vectors > 1 ? CROSSED_SHARE : CROSSED_LOADS) / machine->fma_rate;
+  double ways = (double)machine->bytes[LEVEL_L1] / PAGE_BYTES; /* all of them: beside the rows there is but the square */
+  each += rows_fall_out(work, work->m, ways) ? CROSSED_ROW_MISSED : 0;
   return squares * (rates_of(machine)->crossed_square + work->m * work->lanes * each);
 }
 

@@ -61,7 +61,7 @@ double op_vector_ns(enum scalar_op op, enum dtype dtype);
 #define BYTE_NS 0.03       /* from memory */
 #define PACK_BYTE_NS 0.1   /* of a panel: read, written, in another order */
 #define PACKED_SHARE 0.05  /* of what a contraction's operations would cost one by one */
-#define LANES_NS_SHARE 5.0 /* an operation on vectors takes so many times as long as those below are given for an element */
+#define LANES_NS_SHARE 5.0 /* an operation of lanes takes so many times what op_scalar_ns says of an element, which most share */
 #define TASK_NS 8000.0     /* a task should take about this long */
 #define SINGLE_NS 14000.0  /* and what takes less is not divided */
 

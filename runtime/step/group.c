@@ -10,6 +10,7 @@
 struct group {
   const struct program_instr *instrs;
   uint32_t count;
+  int64_t cost; /* of all kernels */
   void *buffers[GROUP_ARGS];
   struct kernel_fault faults[PROGRAM_GROUP_MAX];
   struct pool_kernel kernels[PROGRAM_GROUP_MAX];
@@ -30,12 +31,12 @@ static int64_t cost_of(const struct frame *frame, const struct program_instr *in
   return cost;
 }
 /* Whether together they are worth the pool's while. Where each instruction is recorded, they run one after the other. */
-static bool is_worth_it(const struct frame *frame, const struct program_instr *instrs, uint32_t count) {
+static bool is_worth_it(const struct frame *frame, const struct program_instr *instrs, uint32_t count, int64_t cost) {
   uint32_t args = 0;
   for (uint32_t i = 0; i < count; i++)
     args += instrs[i].args.count;
-  return cost_of(frame, instrs, count) >= KERNEL_WORTH_NS && args <= GROUP_ARGS && !frame->is_recorded &&
-         pool_threads(frame->part->task->pool) > 1 && frame_has_pool(frame);
+  return cost >= KERNEL_WORTH_NS && args <= GROUP_ARGS && !frame->is_recorded && pool_threads(frame->part->task->pool) > 1 &&
+         frame_has_pool(frame);
 }
 
 /* Each kernel has buffers, scratch and fault of its own. */
@@ -68,7 +69,7 @@ static status run_beside(struct frame *frame, struct group *g) {
   status result = bind_group(frame, g);
   if (result != OK)
     return frame_blame(frame, g->instrs, result);
-  pool_run(frame->part->task->pool, g->kernels, g->count, cost_of(frame, g->instrs, g->count) >= KERNEL_WAKES_NS);
+  pool_run(frame->part->task->pool, g->kernels, g->count, g->cost >= KERNEL_WAKES_NS);
   for (uint32_t i = 0; i < g->count; i++) {
     if (g->faults[i].code)
       return frame_blame(frame, &g->instrs[i], fail_shown((status)g->faults[i].code, g->faults[i].text, g->faults[i].shown));
@@ -82,10 +83,12 @@ status frame_run_group(struct frame *frame, const struct program_instr *first, u
   while (first[count - 1].flags & INSTR_BESIDE)
     count++;
   *last += count - 1;
-  if (is_worth_it(frame, first, count)) {
+  int64_t cost = cost_of(frame, first, count);
+  if (is_worth_it(frame, first, count, cost)) {
     struct group g;
     g.instrs = first;
     g.count = count;
+    g.cost = cost;
     return run_beside(frame, &g);
   }
   for (uint32_t i = 0; i < count; i++)

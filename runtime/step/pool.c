@@ -25,7 +25,7 @@
 #define SPIN_NS 60000 /* longer than most gaps between kernels of a step */
 #define SPIN_LEAST_NS 2000
 #define SPIN_PAUSES 32     /* between looks at the clock */
-#define CALLER_ROUNDS 2000 /* about 20 microseconds */
+#define CALLER_ROUNDS 2000 /* tens of microseconds */
 #define THREADS_MAX 256
 #define STATE_OPEN (UINT64_C(1) << 16)
 #define STATE_JOB (UINT64_C(1) << 17)

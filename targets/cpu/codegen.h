@@ -289,7 +289,6 @@ void emit_pack_tiles(struct codegen *c, const struct phase *p, value begin, valu
 void emit_packed_tiles(struct codegen *c, const struct phase *p, value begin, value end);
 
 /* codegen_scheduled.c */
-bool is_scheduled(const struct stmt *s);                       /* it, or something in it, carries a mark */
 uint32_t vector_lanes(const struct codegen *c, int64_t width); /* of the vectors that a loop over lanes is written in */
 void emit_scheduled_for(struct codegen *c, const struct stmt *s);
 void emit_fetch(struct codegen *c, const struct stmt *s);        /* STMT_FETCH */

@@ -151,6 +151,8 @@ static double lanes_share(const struct phase *p) {
 static value emit_turns(struct codegen *c, const struct stmt *s) {
   value most = const_f64(c, 1);
   for (; s; s = s->next) {
+    if (!s->body && !s->otherwise)
+      continue;
     value inner = call_intrinsic(c, "llvm.maxnum", c->m->f64, (value[]){emit_turns(c, s->body), emit_turns(c, s->otherwise)}, 2);
     if (s->kind == STMT_FOR)
       inner = LLVMBuildFMul(c->b, inner, emit_trips(c, s->value), "");

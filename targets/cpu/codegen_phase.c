@@ -278,7 +278,7 @@ static bool add_phase(struct codegen *c, const struct stmt *s, struct phase_list
   if (list->count == PHASES_MAX)
     return false;
   struct phase *p = &list->items[list->count++];
-  if (is_scheduled(s))
+  if (stmt_is_scheduled(s))
     plan_scheduled(c, s, p);
   else if (is_par(s))
     plan_phase(c, s, p);

@@ -10,17 +10,6 @@
 #define LONG_BODY 20 /* operations: a function of a number is as many */
 #define ROLLED_MIN 3 /* iterations that are worth a loop */
 
-static bool any_is_scheduled(const struct stmt *s) {
-  for (; s; s = s->next)
-    if (is_scheduled(s))
-      return true;
-  return false;
-}
-bool is_scheduled(const struct stmt *s) {
-  return (s->kind == STMT_FOR && s->run != RUN_PLAIN) || s->kind == STMT_BUFFER || s->kind == STMT_FETCH || any_is_scheduled(s->body) ||
-         any_is_scheduled(s->otherwise);
-}
-
 /* ---- lanes ---- */
 
 static enum lane_extent extent_of(const struct codegen *c, const struct stmt *s) {
@@ -212,7 +201,7 @@ static bool has_plain_nest(const struct stmt *block) {
   for (const struct stmt *s = block; s; s = s->next) {
     if (s->kind != STMT_BUFFER && (s->kind != STMT_FOR || s->loop != LOOP_PAR))
       return false;
-    found = found || (s->kind == STMT_FOR && !is_scheduled(s));
+    found = found || (s->kind == STMT_FOR && !stmt_is_scheduled(s));
   }
   return found && block->next;
 }
@@ -225,7 +214,7 @@ static void emit_task(struct codegen *c, const struct stmt *block) {
   for (const struct stmt *s = block; s; s = s->next) {
     struct stmt alone = *s;
     alone.next = NULL;
-    c->in_schedule = s->kind != STMT_FOR || is_scheduled(s);
+    c->in_schedule = s->kind != STMT_FOR || stmt_is_scheduled(s);
     (c->in_schedule ? emit_scheduled_block : emit_block)(c, &alone);
   }
 }

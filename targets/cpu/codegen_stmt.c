@@ -69,7 +69,7 @@ static void emit_for(struct codegen *c, const struct stmt *s) {
     emit_scheduled_for(c, s);
     return;
   }
-  if (is_scheduled(s)) {
+  if (stmt_is_scheduled(s)) {
     c->in_schedule = true;
     emit_scheduled_for(c, s);
     c->in_schedule = false;

@@ -19,6 +19,7 @@ struct cuda_printer {
   uint32_t *temporary; /* by expression: number + 1, of the statement at hand */
   uint32_t next;
   int checks, indent;
+  bool in_schedule; /* of a nest that says itself which products are fused */
 };
 
 static const char *c_type(enum dtype dtype) {
@@ -213,7 +214,7 @@ static void print_body(struct cuda_printer *p, const struct stmt *s) {
 static bool print_sum_of_products(struct cuda_printer *p, const struct stmt *s) {
   const struct kernel *k = p->k;
   const struct expr *x = expr_get(k, s->value);
-  for (int i = 0; x->op == SCALAR_ADD && (x->dtype == DTYPE_FLOAT || x->dtype == DTYPE_DOUBLE) && i < 2; i++) {
+  for (int i = 0; !p->in_schedule && x->op == SCALAR_ADD && (x->dtype == DTYPE_FLOAT || x->dtype == DTYPE_DOUBLE) && i < 2; i++) {
     expr_id self = expr_operand(k, s->value, i), product = expr_operand(k, s->value, 1 - i);
     if (expr_get(k, self)->op != SCALAR_LOCAL || expr_get(k, self)->imm != s->local || expr_get(k, product)->op != SCALAR_MUL)
       continue;
@@ -277,15 +278,17 @@ static void print_value(struct cuda_printer *p, const struct stmt *s) {
 /* Of a block: an array of the thread. */
 static void print_buffer(struct cuda_printer *p, uint32_t buffer) {
   const struct kernel_buffer *b = &p->k->buffers.items[buffer];
+  if (buffer_is_given(b))
+    return;
   int64_t count = dtype_is_complex(b->dtype) ? 2 : 1;
   for (int d = 0; d < b->rank; d++)
     count *= b->dims[d];
-  if (buffer_is_given(b))
-    return;
   line(p);
   fprintf(p->out, "%s b%u[%" PRId64 "];\n", c_type(b->dtype), buffer, count > 0 ? count : 1);
 }
 static void print_loop(struct cuda_printer *p, const struct stmt *s) {
+  bool around = p->in_schedule;
+  p->in_schedule = around || stmt_is_scheduled(s);
   if (s->run == RUN_UNROLL || s->run == RUN_LANES) { /* so that what they index may be registers */
     line(p);
     fprintf(p->out, "#pragma unroll\n");
@@ -295,6 +298,7 @@ static void print_loop(struct cuda_printer *p, const struct stmt *s) {
   print_operand(p, s->value);
   fprintf(p->out, "; i%u++)", s->local);
   print_body(p, s->body);
+  p->in_schedule = around;
 }
 
 static void print_stmt(struct cuda_printer *p, const struct stmt *s) {
@@ -393,6 +397,7 @@ static int find_chain(const struct kernel *k, const struct stmt *s, const struct
 static void print_grid(struct cuda_printer *p, const struct stmt *s) {
   const struct stmt *chain[CHAIN_MAX];
   int count = find_chain(p->k, s, chain);
+  p->in_schedule = stmt_is_scheduled(s);
   memset(p->temporary, 0, sizeof *p->temporary * p->k->exprs.count);
   for (int i = 0; i < count; i++) {
     print_lines(p, chain[i]->value);

@@ -2,6 +2,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "runtime/step/pool.h"
 #include "runtime/step/shared_line.h"
@@ -123,6 +124,43 @@ static void lines_cost_what_was_measured_or_the_usual(void **state) {
   }
 }
 
+/* Two tiles of some milliseconds: who runs them. */
+static pthread_t runners[2];
+static int64_t two_tiles(const int64_t *sizes, int64_t what) {
+  (void)sizes;
+  return what == 0 ? 2 : what == KERNEL_PHASES ? 1 : 0;
+}
+static void note_runner(const struct kernel_call *call, int64_t phase, int64_t begin, int64_t end) {
+  (void)call;
+  (void)phase;
+  for (int64_t i = begin; i < end; i++) {
+    runners[i] = pthread_self();
+    usleep(5000);
+  }
+}
+static const struct kernel_code slow_code = {note_runner, two_tiles};
+
+/* Of so many runs, between which workers fall asleep, those in which one helped. */
+static int helped_runs(struct pool *pool, int runs, bool wakes) {
+  struct kernel_call call = {NULL, NULL, NULL, NULL};
+  int helped = 0;
+  for (int i = 0; i < runs; i++) {
+    usleep(20000); /* a worker spins for much less */
+    pool_run(pool, &(struct pool_kernel){&slow_code, call, 1}, 1, wakes);
+    helped += !pthread_equal(runners[0], pthread_self()) || !pthread_equal(runners[1], pthread_self());
+  }
+  return helped;
+}
+/* A busy machine lets a worker come late to one job, or fall asleep late after another; not each time. */
+static void only_what_wakes_has_those_who_sleep(void **state) {
+  (void)state;
+  struct pool *pool;
+  assert_int_equal(pool_create(2, &pool), OK);
+  assert_true(helped_runs(pool, 20, true) > 0);
+  assert_true(helped_runs(pool, 20, false) < 20);
+  pool_destroy(pool);
+}
+
 static void denormals_are_zero_after_float_mode_set(void **state) {
   (void)state;
   float_mode_set();
@@ -136,6 +174,7 @@ int main(void) {
     cmocka_unit_test(steps_share_the_pool_without_waiting_for_each_other),
     cmocka_unit_test(kernels_of_a_group_run_all_their_tiles),
     cmocka_unit_test(lines_cost_what_was_measured_or_the_usual),
+    cmocka_unit_test(only_what_wakes_has_those_who_sleep),
     cmocka_unit_test(denormals_are_zero_after_float_mode_set),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -172,17 +172,15 @@ static inline void evaluated_free(struct evaluated *e) {
   *e = (struct evaluated){0};
 }
 
-/* Runs the code on the same inputs. Returns false, with a word in `what`, where it differs. */
-static inline bool agrees_with(const struct evaluated *expected, const struct kernel *k, const struct kernel_code *code,
-                               const int64_t *sizes, double rtol, double atol, char *what, size_t what_size) {
-  void *ours[RUNNER_BUFFERS] = {0}, *const *theirs = expected->buffers;
-  random_inputs(k, sizes, ours);
-  struct kernel_fault fault = run_compiled(code, ours, sizes);
-  bool good = (int)expected->code == fault.code;
-  snprintf(what, what_size, "%s: evaluator %s, compiled %s", k->name, status_name(expected->code), status_name((status)fault.code));
+/* Whether what was made of the same inputs, with that status, is what is expected; else there is a word in `what`. */
+static inline bool are_expected(const struct evaluated *expected, const struct kernel *k, void *const *ours, int code, const int64_t *sizes,
+                                double rtol, double atol, char *what, size_t what_size) {
+  void *const *theirs = expected->buffers;
+  bool good = (int)expected->code == code;
+  snprintf(what, what_size, "%s: evaluator %s, compiled %s", k->name, status_name(expected->code), status_name((status)code));
   for (uint32_t i = 0; i < k->buffers.count && good && expected->code == OK; i++) {
     const struct kernel_buffer *b = &k->buffers.items[i];
-    int64_t at = b->mode == BUFFER_SCRATCH ? -1 : first_difference(b->dtype, ours[i], theirs[i], buffer_count(k, i, sizes), rtol, atol);
+    int64_t at = b->mode >= BUFFER_SCRATCH ? -1 : first_difference(b->dtype, ours[i], theirs[i], buffer_count(k, i, sizes), rtol, atol);
     if (at >= 0) {
       good = false;
       bool is_float = dtype_is_float(dtype_real(b->dtype));
@@ -190,6 +188,16 @@ static inline bool agrees_with(const struct evaluated *expected, const struct ke
                is_float ? element_value(b->dtype, ours[i], at) : 0, is_float ? element_value(b->dtype, theirs[i], at) : 0);
     }
   }
+  return good;
+}
+
+/* Runs the code on the same inputs. Returns false, with a word in `what`, where it differs. */
+static inline bool agrees_with(const struct evaluated *expected, const struct kernel *k, const struct kernel_code *code,
+                               const int64_t *sizes, double rtol, double atol, char *what, size_t what_size) {
+  void *ours[RUNNER_BUFFERS] = {0};
+  random_inputs(k, sizes, ours);
+  struct kernel_fault fault = run_compiled(code, ours, sizes);
+  bool good = are_expected(expected, k, ours, fault.code, sizes, rtol, atol, what, what_size);
   for (uint32_t i = 0; i < k->buffers.count; i++)
     free(ours[i]);
   return good;

@@ -5,14 +5,7 @@
 
 #include "tests/support/kernel_runner.h"
 #include "tests/targets/cpu_cases.h"
-
-static const struct scheduled_text {
-  const char *text;
-  int64_t sizes[10][3];
-  bool calls;
-} cuda_scheduled[] = {
 #include "tests/targets/scheduled_cases.h"
-};
 
 /* ---- lists ---- */
 
@@ -25,7 +18,13 @@ struct cuda_list {
   struct cuda_run {
     const struct kernel *k;
     int64_t sizes[3];
+    bool has_bits; /* the evaluator's, else results are close to its */
   } runs[CUDA_RUNS];
+};
+/* As CUDA C has it. */
+struct fault {
+  int code, check;
+  long long shown[3];
 };
 /* Runs k with the sizes on the buffers: the status of its checks. */
 typedef int cuda_runner(void *context, const struct kernel *k, void *const *buffers, const int64_t *sizes);
@@ -42,31 +41,33 @@ static bool has_strings(const struct kernel *k) {
       return true;
   return false;
 }
-static void cuda_list_add(struct cuda_list *list, struct kernel *k, const int64_t (*sizes)[3], int most) {
+static void cuda_list_add(struct cuda_list *list, struct kernel *k, const int64_t (*sizes)[3], int most, bool has_bits) {
   assert_true(list->count < CUDA_KERNELS);
   list->kernels[list->count++] = k;
   for (int i = 0; i < most && sizes[i][0] >= 0; i++) {
     assert_true(list->run_count < CUDA_RUNS);
     struct cuda_run *run = &list->runs[list->run_count++];
     run->k = k;
+    run->has_bits = has_bits;
     memcpy(run->sizes, sizes[i], sizeof run->sizes);
   }
 }
-static void cuda_list_parse(struct cuda_list *list, const char *text, const char *name, const int64_t (*sizes)[3], int most) {
+static void cuda_list_parse(struct cuda_list *list, const char *text, const char *name, const int64_t (*sizes)[3], int most,
+                            bool has_bits) {
   struct kernel *k;
   assert_int_equal(kernel_parse(text, &list->arena, &k), OK);
   k->name = arena_printf(&list->arena, "%s%u", name, list->count);
   if (!has_strings(k))
-    cuda_list_add(list, k, sizes, most);
+    cuda_list_add(list, k, sizes, most, has_bits);
 }
 static void cuda_list_texts(struct cuda_list *list) {
   for (size_t i = 0; i < TEXT_COUNT; i++)
-    cuda_list_parse(list, texts[i].text, "k", texts[i].sizes, 6);
+    cuda_list_parse(list, texts[i].text, "k", texts[i].sizes, 6, false);
 }
 /* With buffers of blocks, of tasks and of the call. */
 static void cuda_list_scheduled(struct cuda_list *list) {
-  for (size_t i = 0; i < sizeof cuda_scheduled / sizeof *cuda_scheduled; i++)
-    cuda_list_parse(list, cuda_scheduled[i].text, "s", cuda_scheduled[i].sizes, 10);
+  for (size_t i = 0; i < SCHEDULED_COUNT; i++)
+    cuda_list_parse(list, scheduled[i].text, "s", scheduled[i].sizes, 10, !scheduled[i].calls);
 }
 
 /* ---- every operation and dtype ---- */
@@ -115,7 +116,7 @@ static void cuda_list_operations(struct cuda_list *list) {
       for (int to = 0; op_takes(op, tested[t]) && to < (op == SCALAR_CAST ? TESTED : 1); to++) {
         enum dtype own = op == SCALAR_CAST ? tested[to] : op == SCALAR_POPCOUNT ? DTYPE_UINT8 : tested[t];
         if (op != SCALAR_CAST || own != tested[t])
-          cuda_list_add(list, op_kernel(&list->arena, op, tested[t], own, (int)list->count), once, 1);
+          cuda_list_add(list, op_kernel(&list->arena, op, tested[t], own, (int)list->count), once, 1, false);
       }
 }
 
@@ -123,26 +124,37 @@ static void cuda_list_operations(struct cuda_list *list) {
 
 static bool is_cuda_result(const struct kernel_buffer *b) { return b->mode < BUFFER_SCRATCH; }
 
+/* What is written beyond a result counts, too: as random_inputs left it. */
+static void cuda_check_end(const struct cuda_run *run, uint32_t buffer, const void *ours) {
+  const struct kernel_buffer *b = &run->k->buffers.items[buffer];
+  const unsigned char *behind = (const unsigned char *)ours + (size_t)buffer_count(run->k, buffer, run->sizes) * dtype_size(b->dtype);
+  for (int j = 0; j < 64; j++)
+    if (behind[j] != 0xcd)
+      fail_msg("%s: wrote behind buffer %s", run->k->name, b->name);
+}
 static void cuda_check(const struct cuda_run *run, cuda_runner *runner, void *context) {
   const struct kernel *k = run->k;
   struct evaluated expected;
   void *ours[RUNNER_BUFFERS] = {0};
+  char what[200];
   evaluate(k, run->sizes, &expected);
   random_inputs(k, run->sizes, ours);
   int code = runner(context, k, ours, run->sizes);
-  if (code != (int)expected.code)
-    fail_msg("%s: evaluator %s, compiled %s", k->name, status_name(expected.code), status_name((status)code));
-  for (uint32_t i = 0; i < k->buffers.count && code == OK; i++) {
-    const struct kernel_buffer *b = &k->buffers.items[i];
-    int64_t count = buffer_count(k, i, run->sizes);
-    int64_t at = is_cuda_result(b) ? first_difference(b->dtype, ours[i], expected.buffers[i], count, 2e-5, 4e-5) : -1;
-    if (at >= 0)
-      fail_msg("%s, sizes %d %d %d: buffer %u differs at %d: %g, expected %g", k->name, (int)run->sizes[0], (int)run->sizes[1],
-               (int)run->sizes[2], i, (int)at, element_value(b->dtype, ours[i], at), element_value(b->dtype, expected.buffers[i], at));
-  }
-  for (uint32_t i = 0; i < k->buffers.count; i++)
+  if (!are_expected(&expected, k, ours, code, run->sizes, run->has_bits ? 0 : 2e-5, run->has_bits ? 0 : 4e-5, what, sizeof what))
+    fail_msg("sizes %d %d %d: %s", (int)run->sizes[0], (int)run->sizes[1], (int)run->sizes[2], what);
+  for (uint32_t i = 0; i < k->buffers.count; i++) {
+    if (is_cuda_result(&k->buffers.items[i]))
+      cuda_check_end(run, i, ours[i]);
     free(ours[i]);
+  }
   evaluated_free(&expected);
+}
+/* All runs of a list. */
+typedef void cuda_fill(struct cuda_list *list);
+static void cuda_check_runs(const struct cuda_list *list, cuda_runner *runner, void *context) {
+  assert_true(list->run_count > 0);
+  for (uint32_t i = 0; i < list->run_count; i++)
+    cuda_check(&list->runs[i], runner, context);
 }
 
 #endif

@@ -1,5 +1,7 @@
 /* scheduled_cases.h: scheduled kernels: text, sizes to run them with, and whether they call functions that the evaluator takes from libm:
  * then results are alike, else they have the same bits. */
+#ifndef TFC_TESTS_SCHEDULED_CASES_H
+#define TFC_TESTS_SCHEDULED_CASES_H
 
 /* a product of few rows with bias and relu: any number of rows, by tails of 4, 2 and 1; columns that fill no vector */
 #define NI "par ni < min(32, sub(n1, mul(no, 32))) lanes 32 {"
@@ -12,12 +14,17 @@
   "  par mi < " rows " unroll {" NI "                                                                                      "              \
   "    d[add(" first ", add(mul(mo, " rows "), mi)),add(mul(no, 32), ni)] = max(add(" e                                                   \
   "[mi,ni], c[add(mul(no, 32), ni)]), 0:f32) } } } }"
-{"kernel few(in a: f32[n0,n2], in b: f32[n2,n1], in c: f32[n1], out d: f32[n0,n1]) sizes 3 {" FEW("e", "8", "floordiv(n0, 8)", "0")
-   FEW("f", "4", "floordiv(floormod(n0, 8), 4)", "mul(floordiv(n0, 8), 8)")
-     FEW("g", "2", "floordiv(floormod(n0, 4), 2)", "mul(floordiv(n0, 4), 4)")
-       FEW("h", "1", "floormod(n0, 2)", "mul(floordiv(n0, 2), 2)") "}",
- {{8, 64, 16}, {1, 1, 1}, {15, 33, 7}, {23, 100, 40}, {0, 5, 5}, {4, 0, 3}, {3, 31, 0}, {40, 200, 64}, {-1}},
- false},
+struct scheduled_case {
+  const char *text;
+  int64_t sizes[10][3]; /* a first one of -1 ends them */
+  bool calls;           /* functions: close to the evaluator's results, else equal to them */
+};
+static const struct scheduled_case scheduled[] = {
+  {"kernel few(in a: f32[n0,n2], in b: f32[n2,n1], in c: f32[n1], out d: f32[n0,n1]) sizes 3 {" FEW("e", "8", "floordiv(n0, 8)", "0")
+     FEW("f", "4", "floordiv(floormod(n0, 8), 4)", "mul(floordiv(n0, 8), 8)") FEW(
+       "g", "2", "floordiv(floormod(n0, 4), 2)", "mul(floordiv(n0, 4), 4)") FEW("h", "1", "floormod(n0, 2)", "mul(floordiv(n0, 2), 2)") "}",
+   {{8, 64, 16}, {1, 1, 1}, {15, 33, 7}, {23, 100, 40}, {0, 5, 5}, {4, 0, 3}, {3, 31, 0}, {40, 200, 64}, {-1}},
+   false},
   /* the second factor transposed: lanes gather */
   {"kernel transposed(in a: f32[8,n0], in b: f32[48,n0], out c: f32[8,48]) sizes 1 { par mo < 2 tasks { par no < 2 tasks {"
    "  buffer d: f32[4,24] in register"
@@ -153,3 +160,7 @@
    "    par u < 16 lanes 16 { c[m,i,u] = add(d[i,0,u], d[i,2,u]) } } } }",
    {{1}, {5}, {-1}},
    true},
+};
+#define SCHEDULED_COUNT (sizeof scheduled / sizeof *scheduled)
+
+#endif

@@ -8,18 +8,9 @@
 #include <xmmintrin.h>
 
 #include "tests/support/kernel_runner.h"
+#include "tests/targets/scheduled_cases.h"
 
 #include <cmocka.h>
-
-struct scheduled_case {
-  const char *text;
-  int64_t sizes[10][3]; /* a first one of -1 ends them */
-  bool calls;           /* functions: close to the evaluator's results, else equal to them */
-};
-static const struct scheduled_case cases[] = {
-#include "tests/targets/scheduled_cases.h"
-};
-#define CASES (sizeof cases / sizeof *cases)
 
 static struct kernel *parsed(const char *text, struct arena *arena) {
   struct kernel *k = NULL;
@@ -106,14 +97,14 @@ static void run_case(const struct kernel *k, const struct kernel_code *code, con
 }
 static void run_cases(const char *cpu) {
   struct arena arena;
-  struct kernel *kernels[CASES];
+  struct kernel *kernels[SCHEDULED_COUNT];
   arena_init(&arena);
-  for (size_t i = 0; i < CASES; i++)
-    kernels[i] = parsed(cases[i].text, &arena);
-  struct compiled c = compile_kernels(kernels, CASES, cpu);
-  for (size_t i = 0; i < CASES; i++)
-    for (int n = 0; cases[i].sizes[n][0] >= 0; n++)
-      run_case(kernels[i], &c.code[i], cases[i].sizes[n], cases[i].calls);
+  for (size_t i = 0; i < SCHEDULED_COUNT; i++)
+    kernels[i] = parsed(scheduled[i].text, &arena);
+  struct compiled c = compile_kernels(kernels, SCHEDULED_COUNT, cpu);
+  for (size_t i = 0; i < SCHEDULED_COUNT; i++)
+    for (int n = 0; scheduled[i].sizes[n][0] >= 0; n++)
+      run_case(kernels[i], &c.code[i], scheduled[i].sizes[n], scheduled[i].calls);
   dlclose(c.handle);
   arena_deinit(&arena);
 }
