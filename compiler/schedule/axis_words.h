@@ -26,7 +26,7 @@ struct axis_words axis_words_of(const struct nest *n, const struct contraction *
 /* " ba bb": the axes from .. to-1, all or those that the generator has no word for. */
 const char *axis_words_list(const struct axis_words *w, int from, int to);
 const char *axis_words_others(const struct axis_words *w, int from, int to);
-/* "name i0 i1 i2 -> m n k": the first step. */
+/* "name i0 i1 i2 -> m n k; fma": the first steps; the second where the machine has them. */
 const char *axis_words_begin(const struct axis_words *w);
 
 #endif

@@ -1,9 +1,9 @@
 /* choose.c: the cheapest candidate of each nest of a kernel; see choose.h. */
 #include "compiler/schedule/choose.h"
 
-#include "compiler/schedule/tune.h"
+#include <string.h>
 
-#define FEW_ROWS 33 /* from so many on what is judged for ROWS_USUAL is taken, where it is cheaper for them */
+#include "compiler/schedule/tune.h"
 
 /* Whether a factor has results of its own: a product, no sum of products beside each other or of what one number scales. */
 static bool has_matrix(const struct contraction *c) {
@@ -119,36 +119,64 @@ bool nest_allows(const struct nest *n, const char *steps) {
 const char *candidate_text(const struct candidate *c, struct arena *arena) {
   return c->below ? arena_printf(arena, "when n%u < %lld: %s else:", c->size, (long long)c->below, c->steps) : c->steps;
 }
-/* Of those that are for few rows, or of the others; 0: the target's own way. */
-static uint32_t cheapest(const struct nest *n, const struct candidates *all, bool of_few) {
+/* Of those for all sizes; 0: plain loops. */
+static uint32_t cheapest(const struct nest *n, const struct candidates *all) {
   uint32_t best = 0;
   for (uint32_t i = 1; i < all->items.count; i++) {
-    const struct candidate *c = &all->items.items[i], *least = &all->items.items[best];
-    bool is_first = best == 0 && (of_few || n->shared); /* nests that share loops are not left to the target, if there is another way */
-    bool is_less = is_first || (of_few ? c->less < least->less : c->cycles < least->cycles);
-    if ((c->below != 0) == of_few && is_less && nest_allows(n, candidate_text(c, n->arena)))
+    const struct candidate *c = &all->items.items[i];
+    bool is_first = best == 0 && n->shared; /* nests that share loops are not left to the target, if there is another way */
+    if (!c->below && (is_first || c->cycles < all->items.items[best].cycles) && nest_allows(n, candidate_text(c, n->arena)))
+      best = i;
+  }
+  return best;
+}
+/* Of those for calls in which this size is small; 0: there is none. */
+static uint32_t cheapest_below(const struct nest *n, const struct candidates *all, uint32_t size) {
+  uint32_t best = 0;
+  for (uint32_t i = 1; i < all->items.count; i++) {
+    const struct candidate *c = &all->items.items[i];
+    bool is_less = best == 0 || c->less < all->items.items[best].less;
+    if (c->below && c->size == size && is_less && nest_allows(n, candidate_text(c, n->arena)))
       best = i;
   }
   return best;
 }
 uint32_t candidates_cheapest(const struct nest *n, const struct candidates *all) {
-  uint32_t many = cheapest(n, all, false), few = cheapest(n, all, true);
-  return few && all->items.items[few].cycles < all->items.items[many].cycles ? few : many;
+  uint32_t best = cheapest(n, all);
+  for (uint32_t size = 0; size < n->k->size_count; size++) {
+    uint32_t few = cheapest_below(n, all, size);
+    best = few && all->items.items[few].cycles < all->items.items[best].cycles ? few : best;
+  }
+  return best;
 }
-/* few: for calls of few rows; steps NULL: there is none. */
-static status pick(const struct nest *n, struct tuner *tuner, struct candidate *out, struct candidate *few) {
+
+/* Whether what is for few is worth code of its own beside what is for many. */
+static bool is_worth(const struct candidate *few, const struct candidate *many) {
+  bool is_same = many->steps && strcmp(few->steps, many->steps) == 0;
+  return !is_same && (many->less == 0 || few->less * GAIN_MIN < many->less);
+}
+/* "when n0 < 33: ... else:" for each size whose few turns have steps of their own; NULL: none has. */
+static const char *few_text(const struct nest *n, const struct candidates *all, const struct candidate *many) {
+  const char *text = NULL;
+  for (uint32_t size = 0; size < n->k->size_count; size++) {
+    uint32_t best = cheapest_below(n, all, size);
+    if (!best || !is_worth(&all->items.items[best], many))
+      continue;
+    text = arena_printf(n->arena, "%s%s%s", text ? text : "", text ? " " : "", candidate_text(&all->items.items[best], n->arena));
+  }
+  return text;
+}
+/* few: for calls in which a size is small, as few_text has it. */
+static status pick(const struct nest *n, struct tuner *tuner, struct candidate *out, const char **few) {
   struct candidates all = {0};
   uint32_t best;
   bool is_measured = false;
   nest_candidates(n, &all);
   status result = tuner ? tuner_pick(tuner, n, &all, &is_measured, &best) : OK;
   if (!is_measured)
-    best = cheapest(n, &all, false);
-  uint32_t of_few = is_measured ? 0 : cheapest(n, &all, true);
+    best = cheapest(n, &all);
   *out = all.items.items[best];
-  *few = of_few ? all.items.items[of_few] : (struct candidate){0};
-  if (of_few && few->cycles > out->cycles && few->below > FEW_ROWS)
-    few->below = FEW_ROWS;
+  *few = is_measured ? NULL : few_text(n, &all, out);
   vec_free(&all.items);
   return result;
 }
@@ -197,7 +225,7 @@ static bool choose_shared(struct nest n, const char **text) {
   for (; n.top; nest_next(&n)) {
     struct candidates all = {0};
     nest_candidates(&n, &all);
-    uint32_t best = cheapest(&n, &all, false);
+    uint32_t best = cheapest(&n, &all);
     if (best)
       *text = arena_printf(n.arena, "%s%s; ", *text, all.items.items[best].steps);
     struct contraction c;
@@ -235,10 +263,11 @@ status schedule_choose(const struct kernel *k, const struct machine *machine, st
   if (*out)
     return OK;
   for (struct nest n = nest_first(k, &uses, machine, arena); n.top; nest_next(&n)) {
-    struct candidate best, few;
+    struct candidate best;
+    const char *few;
     TRY(pick(&n, tuner, &best, &few));
-    if (few.steps && !k->body->next) { /* `when` chooses a schedule of the whole kernel: of several nests this one keeps its own */
-      *out = arena_printf(arena, "%s%s%s", candidate_text(&few, arena), best.steps ? " " : "", best.steps ? best.steps : "");
+    if (few && !k->body->next) { /* `when` chooses a schedule of the whole kernel: of several nests this one keeps its own */
+      *out = arena_printf(arena, "%s%s%s", few, best.steps ? " " : "", best.steps ? best.steps : "");
       return OK;
     }
     if (best.steps)

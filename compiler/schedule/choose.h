@@ -2,7 +2,7 @@
  *
  * Generators, one for each class of nests (choose_product.c ...), propose steps (ir/schedule/schedule.h) with what they are expected to
  * cost (ir/schedule/cost.h); there is no search beyond them. A kernel's schedule is that of its nests, one after the other; a nest
- * without steps is left to the target.
+ * without steps stays plain loops.
  *
  * Owner: the arena given. Not safe for two threads at once on one arena. */
 #ifndef TFC_COMPILER_SCHEDULE_CHOOSE_H
@@ -14,14 +14,14 @@
 
 /* One way to run a nest. */
 struct candidate {
-  const char *steps; /* NULL: as the target does by itself; so it deals also with nests that `part` made */
-  double cycles;     /* expected, of one core; of all but the target's own way times GAIN_MIN */
-  double less;       /* and for ROWS_LESS rows, where `below` is set */
+  const char *steps; /* NULL: as plain loops, which the target makes vectors of; so it deals also with nests that `part` made */
+  double cycles;     /* expected, of one core; of all but plain loops times GAIN_MIN */
+  double less;       /* and for few rows or terms, where their number is open; 0: not judged */
   uint32_t size;     /* these steps are for calls in which this size is below `below`; below 0: for all */
   int64_t below;
 };
 struct candidates {
-  VEC(struct candidate) items; /* the first is the target's own way; of a nest whose sums are in parts there is no other */
+  VEC(struct candidate) items; /* the first is plain loops; of a nest whose sums are in parts there is no other */
 };
 
 /* A nest, as generators see it. */
@@ -36,14 +36,19 @@ struct nest {
   struct arena *arena;
 };
 
-#define ROWS_USUAL 64 /* where their number is open: for so many candidates are judged, */
-#define ROWS_LESS 16  /* and those that are for few rows beside each other for so many */
+/* Where sizes are open, candidates are judged for these; and those that are for few rows, or terms, beside each other for less. */
+#define ROWS_USUAL 64
+#define COLUMNS_USUAL 512
+#define TERMS_USUAL 1024
+#define ROWS_LESS 16
+#define TERMS_LESS 64
+#define FEW_ROWS 33 /* from so many rows on what is right for many of them is taken */
 
 static inline int64_t divide_up(int64_t a, int64_t by) { return (a + by - 1) / by; }
 
 /* False: it is no nest over panels; there are no other schedules for one that is. */
 bool propose_panels(const struct nest *n, const struct contraction *c, struct candidates *out); /* choose_panels.c */
-/* Cycles that the target's own way takes for a product, where no generator says. */
+/* Cycles that plain loops take for a product, where no generator says. */
 double product_cycles(const struct nest *n, const struct contraction *c);
 void propose_products(const struct nest *n, const struct contraction *c, struct candidates *out);       /* choose_product.c */
 void propose_product_blocks(const struct nest *n, const struct contraction *c, struct candidates *out); /* choose_blocks.c */
@@ -61,7 +66,7 @@ struct nest nest_first(const struct kernel *k, struct kernel_uses *uses, const s
 void nest_next(struct nest *n);
 /* All candidates for a nest. out->items is the caller's to free. */
 void nest_candidates(const struct nest *n, struct candidates *out);
-/* The schedule of a candidate alone: what is for some calls only leaves the others to the target. NULL: the target's own way. */
+/* The schedule of a candidate alone: what is for some calls only leaves plain loops for the others. NULL: plain loops. */
 const char *candidate_text(const struct candidate *c, struct arena *arena);
 /* Whether steps apply to the nest's kernel. */
 bool nest_allows(const struct nest *n, const char *steps);
@@ -80,7 +85,7 @@ int64_t lanes_for(const struct nest *n, enum dtype dtype, int64_t width);
 int stmt_loops(const struct stmt *s);
 /* The one that the cost model would take, of those that the kernel's form allows. */
 uint32_t candidates_cheapest(const struct nest *n, const struct candidates *all);
-/* A kernel's schedule as text; NULL: every nest is left to the target. With a tuner (tune.h) what it measures decides before the cost
+/* A kernel's schedule as text; NULL: every nest stays plain loops. With a tuner (tune.h) what it measures decides before the cost
  * does. */
 struct tuner;
 status schedule_choose(const struct kernel *k, const struct machine *machine, struct tuner *tuner, struct arena *arena, const char **out);
@@ -88,7 +93,7 @@ status schedule_choose(const struct kernel *k, const struct machine *machine, st
 int schedule_shared_loops(const struct kernel *k, const struct machine *machine, struct arena *arena);
 /* Cycles that the nests which have candidates are expected to take, each by its cheapest. */
 double schedule_cycles(const struct kernel *k, const struct machine *machine, struct arena *arena);
-/* Cycles that the target's own way is expected to take for the nests that have candidates. */
+/* The same as plain loops. */
 double schedule_work(const struct kernel *k, const struct machine *machine, struct arena *arena);
 
 #endif

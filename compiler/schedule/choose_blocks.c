@@ -19,9 +19,11 @@ struct blocked {
   const struct contraction *c;
   struct product_work work;
   struct product_blocks blocks;
-  int rows;         /* the axis m; that of columns is c->lanes */
-  bool is_open;     /* their number is */
-  bool is_open_sum; /* the number of terms is */
+  int rows;           /* the axis m; that of columns is c->lanes */
+  bool is_open;       /* their number is, */
+  bool is_open_sum;   /* that of terms, */
+  bool is_open_width; /* that of columns */
+  bool is_along;      /* the second factor lies along the sum */
   int64_t batch, m, k, width, lanes;
   int64_t tile;   /* rows of one */
   int64_t terms;  /* of a block */
@@ -31,11 +33,11 @@ struct blocked {
   struct axis_words words;
 };
 
-#define GROUP_MAX 8    /* tiles whose rows are copied together */
-#define ROWS_MIN 16    /* fewer do not pay for the copy */
-#define TERMS 512      /* of a block, at most, */
-#define TERMS_LESS 256 /* where the first factor is copied too, or it is open how many there are */
-#define TERMS_MIN 32   /* of a sum: fewer do not pay for its tile, unless the second factor lies along it, as the target packs it, too */
+#define GROUP_MAX 8      /* tiles whose rows are copied together */
+#define ROWS_MIN 16      /* fewer do not pay for the copy */
+#define TERMS 512        /* of a block, at most, */
+#define TERMS_COPIED 256 /* where the first factor is copied too, or it is open how many there are */
+#define TERMS_MIN 32     /* of a sum: fewer do not pay for its tile, unless the second factor lies along it, as the target packs it, too */
 #define TASKS_MIN 8
 #define OPEN_ROWS 256         /* of a task, where their number is open */
 #define STRIPS_IN_PLACE 3     /* of a task: runs that long of a row's columns */
@@ -58,7 +60,7 @@ static bool has_rest(const struct blocked *b) { return b->is_open || b->m % b->t
 
 /* ---- which nests ---- */
 
-/* One axis of rows, the longest, one of columns, one of terms; others are batches, of which the number may be open. */
+/* One axis of rows, the longest, one of columns, one of terms; others are batches. */
 static bool find_axes(struct blocked *b) {
   const struct contraction *c = b->c;
   b->rows = -1;
@@ -66,8 +68,7 @@ static bool find_axes(struct blocked *b) {
   for (int i = 0; i < c->axis_count; i++) {
     const struct contraction_axis *a = &c->axes[i];
     bool is_sum = i >= c->par_count, is_extra = a->role == ROLE_N && i != c->lanes;
-    bool may_be_open = is_sum ? contraction_size(c, i) >= 0 : a->role == ROLE_M || a->role == ROLE_BATCH;
-    if (a->extent == 0 || (a->extent < 0 && !may_be_open) || is_extra || (is_sum && a->role != ROLE_K))
+    if (a->extent == 0 || is_extra || (is_sum && a->role != ROLE_K))
       return false;
     if (a->role == ROLE_M && (b->rows < 0 || a->extent >= c->axes[b->rows].extent))
       b->rows = i;
@@ -76,8 +77,8 @@ static bool find_axes(struct blocked *b) {
     b->batch *= i == b->rows || i == c->lanes || c->axes[i].extent < 0 ? 1 : c->axes[i].extent;
   b->is_open = b->rows >= 0 && c->axes[b->rows].extent < 0;
   b->is_open_sum = c->axes[c->axis_count - 1].extent < 0;
-  return !(b->is_open && b->is_open_sum) && c->axis_count == c->par_count + 1 && b->rows >= 0 && c->lanes >= 0 &&
-         c->axes[c->lanes].role == ROLE_N;
+  b->is_open_width = c->lanes >= 0 && c->axes[c->lanes].extent < 0;
+  return c->axis_count == c->par_count + 1 && b->rows >= 0 && c->lanes >= 0 && c->axes[c->lanes].role == ROLE_N;
 }
 static bool is_blocked(struct blocked *b) {
   const struct contraction *c = b->c;
@@ -86,21 +87,22 @@ static bool is_blocked(struct blocked *b) {
   const struct contraction_axis *rows = &c->axes[b->rows], *columns = &c->axes[c->lanes], *sum = &c->axes[c->par_count];
   int64_t bytes = (int64_t)dtype_size(c->dtype);
   b->m = b->is_open ? OPEN_ROWS : rows->extent;
-  b->k = b->is_open_sum ? TERMS_LESS : sum->extent;
-  b->width = columns->extent;
+  b->k = b->is_open_sum ? TERMS_USUAL : sum->extent;
+  b->width = b->is_open_width ? COLUMNS_USUAL : columns->extent;
   b->lanes = b->n->machine->vector_bytes / bytes;
-  b->blocks.is_along = columns->stride[1] != 1;
+  b->is_along = columns->stride[1] != 1;
   b->blocks.copies_rows = sum->stride[0] != 1;
   b->work = (struct product_work){.batch = (double)b->batch,
                                   .m = b->is_open ? ROWS_USUAL : (double)b->m,
-                                  .k = b->is_open_sum ? ROWS_USUAL : (double)b->k,
+                                  .k = (double)b->k,
                                   .width = (double)b->width,
                                   .lanes = (double)b->lanes,
                                   .bytes = (double)bytes,
                                   .is_transposed = b->blocks.copies_rows,
-                                  .is_open = b->is_open || b->is_open_sum};
+                                  .is_along = b->is_along,
+                                  .is_open = b->is_open};
   bool lies = (sum->stride[0] == 1 || rows->stride[0] == 1) && (columns->stride[1] == 1 || sum->stride[1] == 1);
-  return lies && b->m >= ROWS_MIN && (b->k >= TERMS_MIN || b->blocks.is_along) && b->width >= 3 * b->lanes;
+  return lies && b->m >= ROWS_MIN && (b->is_along || (b->k >= TERMS_MIN && b->width >= 3 * b->lanes));
 }
 
 /* ---- sizes ---- */
@@ -111,7 +113,7 @@ static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
  * all registers, they are worth as much as they save of columns. */
 static int64_t choose_vectors(const struct blocked *b) {
   int64_t three = divide_up(b->width, 3 * b->lanes) * 3, two = divide_up(b->width, 2 * b->lanes) * 2;
-  if (b->blocks.is_along || !tile_of(b->n->machine, (int)b->tile, 3) || b->n->machine->fma_rate <= 1)
+  if (b->is_along || !tile_of(b->n->machine, (int)b->tile, 3) || b->n->machine->fma_rate <= 1)
     return 2;
   return has_few(b) ? (three * 10 < two * 9 ? 3 : 2) : three * 10 <= two * 11 ? 3 : 2;
 }
@@ -120,7 +122,7 @@ static int64_t bytes_max(const struct blocked *b) { return b->n->machine->bytes[
 /* Small tiles lose most by sums that wait: a block has all terms there, unless a strip of them is half of what may be copied. */
 static int64_t most_terms(const struct blocked *b, int64_t vectors) {
   if (b->blocks.copies_rows || b->is_open_sum)
-    return TERMS_LESS;
+    return TERMS_COPIED;
   return has_few(b) ? bytes_max(b) / 2 / (vectors * b->lanes * (int64_t)b->work.bytes) : TERMS;
 }
 /* What lies on the stack for a task of so many strips. */
@@ -141,10 +143,11 @@ static void part_rows(struct blocked *b, int64_t parts) {
   b->groups = tiles / b->group / parts;
   b->blocks.row_tasks = (double)parts;
 }
+static bool has_whole_strips(const struct blocked *b) { return !b->is_open_width && b->width % (b->blocks.tile->vectors * b->lanes) == 0; }
 /* Refused: copies that would read past the end, where a size is no multiple. */
 static bool has_no_rest(const struct blocked *b) {
-  bool strips = b->width % (b->blocks.tile->vectors * b->lanes) == 0, terms = b->is_open_sum || b->k % b->terms == 0;
-  return strips || (!b->blocks.is_along && (!b->blocks.copies_rows || terms));
+  bool terms = b->is_open_sum || b->k % b->terms == 0;
+  return has_whole_strips(b) || !b->blocks.copies_rows || terms;
 }
 /* A task is as wide as its copies allow, so that results are written in long runs. */
 static bool choose_sizes(struct blocked *b, int64_t parts) {
@@ -203,9 +206,15 @@ static const char *rows_text(const struct blocked *b) {
 static const char *begin_text(const struct blocked *b) {
   struct arena *a = b->n->arena;
   const char *batch = axis_words_others(&b->words, 0, b->c->par_count);
-  const char *text = arena_printf(a, "%s; fma; split n@ %lld -> ns@ ni@; split ns@ %lld -> no@ nj@; ", axis_words_begin(&b->words),
+  const char *text = arena_printf(a, "%s; split n@ %lld -> ns@ ni@; split ns@ %lld -> no@ nj@; ", axis_words_begin(&b->words),
                                   (long long)(b->blocks.tile->vectors * b->lanes), (long long)b->strips);
   return arena_printf(a, "%s%sorder%s %sno@ %s nj@ %sni@; ", text, rows_text(b), batch, chunk_text(b), tiles_text(b), inside_text(b));
+}
+/* Columns that make no square are copied one by one. */
+static const char *squares_text(const struct blocked *b) {
+  const char *form = has_whole_strips(b) ? "split pi@ %lld -> ps@ pt@; order pj@ ps@ pq@ pt@ pr@; "
+                                         : "order pj@ pq@ pi@ pr@; split pi@ %lld -> ps@ pt@ tail cut 1; ";
+  return arena_printf(b->n->arena, form, (long long)b->lanes);
 }
 static const char *copies_text(const struct blocked *b) {
   struct arena *a = b->n->arena;
@@ -217,9 +226,9 @@ static const char *copies_text(const struct blocked *b) {
   if (b->blocks.in_place)
     return arena_printf(a, "%s%ssink mi@ ni@ under %s in register; ", text, rest_text(b), k);
   text = arena_printf(a, "%sstage %s at %s by nj@ %s ni@ -> pj@ pk@ pi@; ", text, buffer_text(b, 1), waits ? "kb@" : "no@", k);
-  if (b->blocks.is_along)
-    text = arena_printf(a, "%ssplit pk@ %lld -> pq@ pr@; split pi@ %lld -> ps@ pt@; order pj@ ps@ pq@ pt@ pr@; fetch %s at pq@ ahead %d; ",
-                        text, (long long)b->lanes, (long long)b->lanes, buffer_text(b, 1), AHEAD_SQUARES);
+  if (b->is_along)
+    text = arena_printf(a, "%ssplit pk@ %lld -> pq@ pr@; %sfetch %s at pq@ ahead %d; ", text, (long long)b->lanes, squares_text(b),
+                        buffer_text(b, 1), AHEAD_SQUARES);
   else
     text = arena_printf(a, "%sorder pk@ pj@ pi@; fetch %s at pk@ ahead %d; ", text, buffer_text(b, 1), AHEAD);
   if (b->blocks.copies_rows)
@@ -232,20 +241,14 @@ static const char *copies_text(const struct blocked *b) {
 static const char *copied_text(const struct blocked *b) {
   if (b->blocks.in_place)
     return "";
-  return b->blocks.is_along ? "pr@ " : "pi@ ";
+  return b->is_along ? "pr@ " : "pi@ ";
 }
 static void propose(const struct blocked *b, struct candidates *out) {
   const char *text = arena_printf(b->n->arena, "%s%srun%s %sno@ tasks; run mi@ %sunroll; run ni@ %s%slanes", begin_text(b), copies_text(b),
-                                  axis_words_others(&b->words, 0, b->c->par_count), chunk_text(b), b->blocks.is_along ? "pt@ " : "",
+                                  axis_words_others(&b->words, 0, b->c->par_count), chunk_text(b), b->is_along ? "pt@ " : "",
                                   copied_text(b), b->blocks.copies_rows ? "qi@ " : "");
-  struct candidate c = {.steps = with_number(b, text), .cycles = product_block_cycles(b->n->machine, &b->work, &b->blocks)};
-  if (b->is_open_sum && b->terms == b->k) { /* one block has all terms */
-    c.size = (uint32_t)contraction_size(b->c, b->c->par_count);
-    c.below = TERMS_LESS + 1;
-    c.less = c.cycles;
-  }
-  if (!c.below || c.cycles * GAIN_MIN < out->items.items[0].cycles)
-    vec_push(&out->items, c);
+  vec_push(&out->items,
+           ((struct candidate){.steps = with_number(b, text), .cycles = product_block_cycles(b->n->machine, &b->work, &b->blocks)}));
 }
 /* Parts of the rows at most: what is left over of tiles has no place in them. */
 static int64_t most_parts(const struct blocked *b) {
@@ -281,22 +284,15 @@ static void propose_height(const struct blocked *b, int64_t height, bool is_last
     return;
   propose_in_place(&t, out);
   propose_parts_of_rows(&t, out);
-  if (t.is_open_sum) {
-    t.k += TERMS_LESS; /* more than one block */
-    propose_parts_of_rows(&t, out);
-  }
 }
 void propose_product_blocks(const struct nest *nest, const struct contraction *c, struct candidates *out) {
   struct blocked b = {.n = nest, .c = c};
-  if (!nest->machine->has_fma || !is_blocked(&b))
+  if (!is_blocked(&b))
     return;
   const struct axis_name names[] = {{b.rows, "m"}, {c->lanes, "n"}, {c->par_count, "k"}};
   b.words = axis_words_of(nest, c, "@", names, 3); /* `@`: where the number goes into words made of these */
-  double *own = &out->items.items[0].cycles;
-  if (b.blocks.is_along && *own == 0)
-    *own = product_along_cycles(nest->machine, &b.work);
-  else if (b.is_open_sum && *own == 0)
-    *own = product_own_cycles(nest->machine, &b.work);
+  double *plain = &out->items.items[0].cycles;
+  *plain = *plain > 0 ? *plain : product_plain_cycles(nest->machine, &b.work);
   for (const int64_t *height = heights_of(&b); *height; height++)
     propose_height(&b, *height, !height[1], out);
 }

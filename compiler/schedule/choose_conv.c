@@ -197,9 +197,8 @@ static const char *steps_text(const struct conv *v, const struct form *f) {
   const char *sums = axis_words_list(&v->words, v->c->par_count, v->c->axis_count), *tasks = tasks_text(v, f, around), *order = tasks;
   if (!cut)
     return NULL;
-  const char *text =
-    arena_printf(a, "%s;%s split %s %lld -> %so %si; split %s %lld -> %so %si", axis_words_begin(&v->words),
-                 v->n->machine->has_fma ? " fma;" : "", w, (long long)f->rows, w, w, m, (long long)(f->vectors * v->lanes), m, m);
+  const char *text = arena_printf(a, "%s; split %s %lld -> %so %si; split %s %lld -> %so %si", axis_words_begin(&v->words), w,
+                                  (long long)f->rows, w, w, m, (long long)(f->vectors * v->lanes), m, m);
   if (f->parted >= 0) {
     const char *p = v->words.of[f->parted];
     text = arena_printf(a, "%s; split %s %lld -> %so %si", text, p, (long long)f->part, p, p);
@@ -288,18 +287,19 @@ static void propose_staged(const struct conv *v, int64_t vectors, struct candida
   }
   propose(v, f, out);
 }
-/* As the target does by itself. */
-static double own_cycles(const struct conv *v) {
-  const struct product_work work = {.batch = 1,
-                                    .m = v->others * (double)v->wide,
+/* As plain loops. */
+static double plain_cycles(const struct conv *v) {
+  const struct product_work work = {.batch = v->others,
+                                    .m = (double)v->wide,
                                     .k = v->terms,
                                     .width = (double)v->width,
                                     .lanes = (double)v->lanes,
                                     .bytes = (double)dtype_size(v->c->dtype),
-                                    .stride = (double)(v->width * (int64_t)dtype_size(v->c->dtype))};
-  double vectors = work.m * (double)divide_up(v->width, v->lanes), apart = v->is_along ? (double)v->lanes : 0;
-  return v->c->test || has_groups(v->c) ? conv_own_cycles(v->n->machine, vectors, v->terms, apart)
-                                        : conv_packed_cycles(v->n->machine, &work, v->is_along);
+                                    .stride = (double)(v->width * (int64_t)dtype_size(v->c->dtype)),
+                                    .is_along = v->is_along};
+  double vectors = work.batch * work.m * (double)divide_up(v->width, v->lanes), apart = v->is_along ? (double)v->lanes : 0;
+  return v->c->test || has_groups(v->c) ? conv_plain_cycles(v->n->machine, vectors, v->terms, apart)
+                                        : conv_product_cycles(v->n->machine, &work);
 }
 void propose_convs(const struct nest *n, const struct contraction *c, struct candidates *out) {
   struct conv v = {.n = n, .c = c};
@@ -307,7 +307,7 @@ void propose_convs(const struct nest *n, const struct contraction *c, struct can
     return;
   const struct axis_name names[] = {{v.columns, "w"}, {c->lanes, "m"}, {v.taps, "t"}};
   v.words = axis_words_of(n, c, NULL, names, 3);
-  out->items.items[0].cycles = own_cycles(&v);
+  out->items.items[0].cycles = plain_cycles(&v);
   bool may_copy = filter_bytes(&v) > (double)n->machine->bytes[LEVEL_L2] || is_crowded(&v);
   for (int64_t count = 1; count <= VECTORS_MAX && (count - 1) * v.lanes < v.width; count++) {
     if (!v.is_along)

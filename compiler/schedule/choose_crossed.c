@@ -23,6 +23,7 @@ static bool find_sizes(struct crossed *x) {
     return false;
   int64_t m = (int64_t)x->work.m, width = (int64_t)x->work.width;
   x->lanes = (int64_t)x->work.lanes;
+  x->work.is_along = true;
   x->work.rows_apart = (double)c->axes[x->rows].stride[0] * x->work.bytes;
   x->vectors = VECTORS_MAX; /* whole squares; the sums take three quarters of the registers at most */
   while (x->vectors && (width % (x->vectors * x->lanes) || m * x->vectors * 4 > x->n->machine->registers * 3))
@@ -39,8 +40,8 @@ static const char *steps_text(const struct crossed *x) {
   const char *batch = axis_words_others(&words, 0, x->c->par_count);
   const char *factor = x->n->k->buffers.items[expr_get(x->n->k, x->c->load[1])->imm].name;
   long long lanes = (long long)x->lanes, strip = lanes * (long long)x->vectors;
-  const char *text = arena_printf(a, "%s; fma; split %s %lld -> %so %si; order%s %so %s %si; split %s %lld -> %sb %sk",
-                                  axis_words_begin(&words), n, strip, n, n, batch, n, m, n, k, lanes, k, k);
+  const char *text = arena_printf(a, "%s; split %s %lld -> %so %si; order%s %so %s %si; split %s %lld -> %sb %sk", axis_words_begin(&words),
+                                  n, strip, n, n, batch, n, m, n, k, lanes, k, k);
   text = arena_printf(a, "%s; sink %s %si under %sb %sk in register; stage %s at %sb by %sk %si -> %sp %sp", text, m, n, k, k, factor, k, k,
                       n, k, n);
   text = arena_printf(a, "%s; split %sp %lld -> %sq %sr; split %sp %lld -> %sq %sr; order %sq %sq %sr %sr", text, k, lanes, k, k, n, lanes,
@@ -51,9 +52,9 @@ static const char *steps_text(const struct crossed *x) {
 void propose_crossed(const struct nest *nest, const struct contraction *c, struct candidates *out) {
   struct crossed x = {.n = nest, .c = c};
   bool is_product = (c->dtype == DTYPE_FLOAT || c->dtype == DTYPE_DOUBLE) && c->factor[0] == c->load[0] && c->factor[1] == c->load[1];
-  if (!nest->machine->has_fma || !is_product || !find_sizes(&x))
+  if (!is_product || !find_sizes(&x))
     return;
-  out->items.items[0].cycles = product_along_cycles(nest->machine, &x.work);
+  out->items.items[0].cycles = product_plain_cycles(nest->machine, &x.work);
   double cycles = product_crossed_cycles(nest->machine, &x.work, x.vectors);
   vec_push(&out->items, ((struct candidate){.steps = steps_text(&x), .cycles = cycles}));
 }

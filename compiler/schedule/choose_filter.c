@@ -145,13 +145,13 @@ static const char *blocks_text(const struct filter *f, const struct blocks *b) {
   const char *images = axis_words_list(&f->words, f->c->par_count, f->high_axis);
   if (!has_rests(f)) /* all rows of a tile alike: they need no order of their own */
     return arena_printf(a,
-                        "%s; fma; split k %lld -> kg kk; split kk %lld -> ko ki; split m %lld -> mo mi; order%s kg mo ko ki mi; "
+                        "%s; split k %lld -> kg kk; split kk %lld -> ko ki; split m %lld -> mo mi; order%s kg mo ko ki mi; "
                         "split h %lld -> ho hi; sink ko ki mi under%s ho in result%s; sink ki mi under hi w in register; "
                         "run%s kg mo tasks; run ki unroll; run mi lanes",
                         axis_words_begin(&f->words), (long long)b->group, (long long)b->tile, (long long)b->columns, tasks,
                         (long long)b->block, images, first, tasks);
   return arena_printf(a,
-                      "%s; fma; split k %lld -> kg kk; split m %lld -> mo mi; order%s kg mo %skk mi; split h %lld -> ho hi; "
+                      "%s; split k %lld -> kg kk; split m %lld -> mo mi; order%s kg mo %skk mi; split h %lld -> ho hi; "
                       "sink %skk mi under%s ho in result%s; split kk %lld -> ko ki%s; sink ki mi under hi w in register; "
                       "run%s kg mo tasks; run ki unroll; run mi lanes",
                       axis_words_begin(&f->words), (long long)b->group, (long long)b->columns, tasks, inner, (long long)b->block, inner,
@@ -199,7 +199,7 @@ static void propose_transposed(const struct filter *f, struct candidates *out) {
     return;
   const char *around = axis_words_list(&f->words, 0, f->rows);
   const char *steps = arena_printf(f->n->arena,
-                                   "%s; fma; split k %lld -> ko ki; split m %lld -> mo mi; order%s ko mo mi ki; sink mi ki under%s in "
+                                   "%s; split k %lld -> ko ki; split m %lld -> mo mi; order%s ko mo mi ki; sink mi ki under%s in "
                                    "register; run%s ko mo tasks; run mi unroll; run ki lanes",
                                    axis_words_begin(&f->words), (long long)strip, (long long)rows, around, sums_list(f), around);
   struct filter_stream from = stream_of(f);
@@ -225,7 +225,7 @@ static void propose_windows(const struct filter *f, struct candidates *out) {
     around = arena_printf(f->n->arena, "%s %so", axis_words_list(&f->words, 0, f->around), word);
     tile = arena_printf(f->n->arena, "%si k", word);
   }
-  const char *steps = arena_printf(f->n->arena, "%s; fma%s; sink %s m under%s in register; run%s tasks; run %s unroll; run m lanes",
+  const char *steps = arena_printf(f->n->arena, "%s%s; sink %s m under%s in register; run%s tasks; run %s unroll; run m lanes",
                                    axis_words_begin(&f->words), split, tile, sums_list(f), around, tile);
   const struct machine *machine = f->n->machine;
   double tiles = (double)f->others / (double)f->windows;
@@ -234,24 +234,24 @@ static void propose_windows(const struct filter *f, struct candidates *out) {
   propose(out, steps, tiles * cycles);
 }
 
-/* As the target does by itself. */
-static double own_cycles(const struct filter *f) {
+/* As plain loops. */
+static double plain_cycles(const struct filter *f) {
   const struct filter_work work = {
     .taps = (double)f->others, .rows = (double)f->extent, .columns = (double)f->width, .terms = f->pixels, .lanes = (double)f->lanes};
   double bytes = (double)(f->images * f->high * row_bytes(f, f->extent, f->width));
-  double cycles = f->c->is_ragged ? filter_along_cycles(f->n->machine, &work, bytes) : filter_own_cycles(f->n->machine, &work);
+  double cycles = filter_plain_cycles(f->n->machine, &work, bytes);
   return has_groups(f->c) ? cycles * GROUPS_COST : cycles;
 }
 void propose_filters(const struct nest *n, const struct contraction *c, struct candidates *out) {
   struct filter f = {.n = n, .c = c};
   /* sums wait in a result that no other nest has */
-  if (!n->machine->has_fma || n->k->body->next || !is_filter(&f))
+  if (n->k->body->next || !is_filter(&f))
     return;
   find_extents(&f);
   const int par = c->par_count;
   const struct axis_name names[] = {{f.rows, "k"}, {par - 1, "m"}, {par, "n"}, {f.high_axis, "h"}, {f.high_axis + 1, "w"}};
   f.words = axis_words_of(n, c, NULL, names, 5);
-  out->items.items[0].cycles = own_cycles(&f);
+  out->items.items[0].cycles = plain_cycles(&f);
   for (int64_t vectors = 1; vectors <= 4; vectors++) {
     propose_blocks(&f, vectors, LEVEL_L1, out);
     propose_blocks(&f, vectors, LEVEL_L2, out);

@@ -7,7 +7,7 @@
 
 #include "compiler/schedule/axis_words.h"
 
-#define TERMS_USUAL 64  /* of an axis that is none of rows, where its extent is open */
+#define PANEL_TERMS 64  /* of an axis that is none of rows, where its extent is open */
 #define HEIGHT_MAX 12   /* rows of a tile: more gain nothing, and leave registers to nothing else */
 #define FEWER_ROWS 1.03 /* of what a tile of fewer rows is expected to take: it must gain that */
 #define BLOCK_MIN 96    /* rows of a block, */
@@ -58,7 +58,7 @@ static void find_sizes(struct paneled *p) {
   p->rows = -1;
   for (int i = 0; i < c->axis_count; i++) {
     const struct contraction_axis *a = &c->axes[i];
-    int64_t open = a->role == ROLE_M ? ROWS_USUAL : TERMS_USUAL, most = a->most >= 0 ? a->most : open;
+    int64_t open = a->role == ROLE_M ? ROWS_USUAL : PANEL_TERMS, most = a->most >= 0 ? a->most : open;
     double extent = (double)(a->extent >= 0 ? a->extent : most);
     bool is_rows = i < c->par_count && a->role == ROLE_M;
     *(i >= c->par_count ? &w->k : i == c->lanes ? &w->width : is_rows ? &w->m : &w->batch) *= extent;
@@ -124,7 +124,7 @@ static const char *steps_text(struct paneled *p) {
   const char *panels = arena_printf(a, " %so", n), *others = outer_text(p, true),
              *sum = axis_words_list(&p->words, p->c->par_count, p->c->axis_count);
   const char *outer = arena_printf(a, "%s%s%s%s", outer_text(p, false), block, is_near ? others : panels, is_near ? panels : others);
-  const char *text = arena_printf(a, "%s; fma; %s", axis_words_begin(&p->words), columns_text(p, n, is_cut));
+  const char *text = arena_printf(a, "%s; %s", axis_words_begin(&p->words), columns_text(p, n, is_cut));
   if (p->block)
     text = arena_printf(a, "%s; split %s %lld -> %sb %ss", text, m, (long long)p->block, m, m);
   text = arena_printf(a, "%s; order%s%s%s %si", text, outer, part, row, n);
@@ -153,7 +153,7 @@ bool propose_panels(const struct nest *n, const struct contraction *c, struct ca
     return false;
   find_sizes(&p);
   out->items.items[0].cycles = p.work.batch * p.work.m * p.work.k * p.work.width; /* element by element */
-  if (!n->machine->has_fma || p.width % (int64_t)p.work.lanes)
+  if (p.width % (int64_t)p.work.lanes)
     return true;
   for (p.vectors = VECTORS_MAX; p.width % (p.vectors * (int64_t)p.work.lanes);)
     p.vectors--;
@@ -165,5 +165,6 @@ double product_cycles(const struct nest *n, const struct contraction *c) {
   struct paneled p = {.n = n, .c = c};
   find_sizes(&p);
   p.work.is_transposed = c->axes[c->axis_count - 1].stride[0] != 1;
-  return c->axes[c->axis_count - 1].stride[1] == 1 ? product_along_cycles(n->machine, &p.work) : product_own_cycles(n->machine, &p.work);
+  p.work.is_along = c->axes[c->axis_count - 1].stride[1] == 1;
+  return product_plain_cycles(n->machine, &p.work);
 }

@@ -4,8 +4,8 @@
  * Strips of columns are outermost: the strip's part of the second factor stays in the cache while all rows meet it. */
 #include "compiler/schedule/axis_words.h"
 
-#define FETCH_AHEAD 16 /* terms */
-#define ROWS_MAX 4096
+#define FETCH_AHEAD 16      /* terms */
+#define FEW_TERMS 1024      /* of an open number: below, the strip's part of the second factor stays in L2 */
 #define TASKS_MIN 8         /* where strips alone are fewer, */
 #define SHARED_CYCLES 20000 /* of what takes longer */
 
@@ -15,9 +15,10 @@ struct product {
   const struct contraction *c;
   int rows, columns;        /* axes of the tile */
   struct product_work work; /* batch: turns of the other par axes together */
-  bool open;                /* the rows' extent is size `size` of the kernel */
-  bool turns_open;          /* the number of turns is one, too */
-  int64_t size;
+  bool open;                /* the rows' extent is a size of the kernel, */
+  bool turns_open;          /* the number of turns is one, */
+  bool columns_open;        /* that of columns, */
+  bool terms_open;          /* that of terms */
 };
 
 /* ---- which nests ---- */
@@ -31,34 +32,35 @@ static int find_rows(const struct contraction *c) {
   return rows;
 }
 /* One axis of rows, one of columns; others that the first factor alone has are turns, as batches are: images, of which each has pixels as
- * rows. All sizes are known but for the rows', or the number of turns. */
+ * rows. For sizes that are open guesses are judged. */
 static bool find_sizes(struct product *p) {
   const struct contraction *c = p->c;
   struct product_work *w = &p->work;
   w->batch = w->k = 1;
   for (int i = 0; i < c->axis_count; i++) {
     const struct contraction_axis *a = &c->axes[i];
-    bool is_other = i < c->par_count && i != p->rows && i != p->columns, may_be_open = a->role == ROLE_M || a->role == ROLE_BATCH;
-    if (a->role == ROLE_WINDOW || (is_other && a->role == ROLE_N) || (a->extent < 0 && !may_be_open))
+    bool is_other = i < c->par_count && i != p->rows && i != p->columns, is_open = a->extent < 0;
+    if (a->role == ROLE_WINDOW || (is_other && a->role == ROLE_N))
       return false;
     if (i >= c->par_count)
-      w->k *= (double)a->extent;
-    else if (is_other && a->extent < 0)
-      p->turns_open = true;
+      w->k *= is_open ? TERMS_USUAL : (double)a->extent;
     else if (is_other)
-      w->batch *= (double)a->extent;
+      w->batch *= is_open ? 1 : (double)a->extent;
+    p->terms_open = p->terms_open || (i >= c->par_count && is_open);
+    p->turns_open = p->turns_open || (is_other && is_open);
   }
-  const struct contraction_axis *rows = &c->axes[p->rows];
+  const struct contraction_axis *rows = &c->axes[p->rows], *columns = &c->axes[p->columns];
   p->open = rows->extent < 0;
+  p->columns_open = columns->extent < 0;
   w->m = p->open ? ROWS_USUAL : (double)rows->extent;
-  w->width = (double)c->axes[p->columns].extent;
+  w->width = p->columns_open ? COLUMNS_USUAL : (double)columns->extent;
   w->bytes = (double)dtype_size(c->dtype);
   w->lanes = (double)p->n->machine->vector_bytes / w->bytes;
   w->is_open = p->open;
   w->is_transposed = c->axes[c->axis_count - 1].stride[0] != 1;
-  w->stride = (double)c->axes[c->axis_count - 1].stride[1] * w->bytes;
-  p->size = p->open ? contraction_size(c, p->rows) : -1;
-  return !p->open || p->size >= 0;
+  int64_t apart = c->axes[c->axis_count - 1].stride[1];
+  w->stride = apart < 0 ? 0 : (double)apart * w->bytes;
+  return true;
 }
 static bool is_product(struct product *p) {
   const struct contraction *c = p->c;
@@ -68,6 +70,8 @@ static bool is_product(struct product *p) {
     return false;
   return c->factor[1] == c->load[1] && c->axes[p->columns].stride[1] == 1 && find_sizes(p);
 }
+
+static bool has_open(const struct product *p) { return p->open || p->turns_open || p->columns_open || p->terms_open; }
 
 /* ---- steps ---- */
 
@@ -92,7 +96,7 @@ static int64_t task_rows(const struct product *p, const struct tile *t, int64_t 
 /* The step that gives each task some of the rows, which then are called *row within *group; or none. */
 static const char *groups_text(const struct product *p, const struct tile *t, bool fetch, const char **row, const char **group) {
   struct arena *a = p->n->arena;
-  bool may = !p->open && !p->turns_open && !p->n->shared && product_tile_cycles(p->n->machine, &p->work, t, fetch) >= SHARED_CYCLES;
+  bool may = !has_open(p) && !p->n->shared && product_tile_cycles(p->n->machine, &p->work, t, fetch) >= SHARED_CYCLES;
   int64_t each = may ? task_rows(p, t, (int64_t)p->work.m) : 0;
   *group = "";
   if (!may || each >= (int64_t)p->work.m)
@@ -111,7 +115,7 @@ static const char *steps_text(const struct product *p, const struct tile *t, boo
   const char *tails = p->open || (int64_t)p->work.m % t->rows ? tails_text(a, t) : "", *row = m, *group;
   const char *groups = groups_text(p, t, fetch, &row, &group);
   const char *text =
-    arena_printf(a, "%s; fma; split %s %d -> %so %si;%s order%s %so%s %s %si; split %s %d -> %so %si%s; sink %si %si under%s in register",
+    arena_printf(a, "%s; split %s %d -> %so %si;%s order%s %so%s %s %si; split %s %d -> %so %si%s; sink %si %si under%s in register",
                  axis_words_begin(&words), n, (int)p->work.lanes * t->vectors, n, n, groups, batch, n, group, row, n, row, t->rows, m, m,
                  tails, m, n, sum);
   if (fetch)
@@ -129,7 +133,7 @@ static const char *along_rows_text(const struct product *p, const struct tile *t
   const char *sum = axis_words_others(&words, p->c->par_count, p->c->axis_count);
   const char *tails = (int64_t)p->work.m % t->rows ? tails_text(a, t) : "";
   const char *text =
-    arena_printf(a, "%s; fma; split %s %d -> %so %si; order%s %s %so %si; split %s %d -> %so %si%s; order %so %so %si %si",
+    arena_printf(a, "%s; split %s %d -> %so %si; order%s %s %so %si; split %s %d -> %so %si%s; order %so %so %si %si",
                  axis_words_begin(&words), n, (int)p->work.lanes * t->vectors, n, n, batch, m, n, n, m, t->rows, m, m, tails, m, n, m, n);
   return arena_printf(a, "%s; sink %si %si under%s in register; run%s tasks; run %si unroll; run %si lanes", text, m, n, sum, batch, m, n);
 }
@@ -141,7 +145,7 @@ static const char *waiting_text(const struct product *p, const struct tile *t, i
   const char *m = words.of[p->rows], *n = words.of[p->columns], *k = words.of[p->c->axis_count - 1];
   const char *batch = axis_words_others(&words, 0, p->c->par_count), *tails = (int64_t)p->work.m % t->rows ? tails_text(a, t) : "";
   const char *text = arena_printf(a,
-                                  "%s; fma; split %s %d -> %so %si; split %s %lld -> %sg %sr; order%s %so %sg %sr %si; split %s %lld -> "
+                                  "%s; split %s %d -> %so %si; split %s %lld -> %sg %sr; order%s %so %sg %sr %si; split %s %lld -> "
                                   "%sb %sk; sink %sr %si under %sb in result first",
                                   axis_words_begin(&words), n, (int)p->work.lanes * t->vectors, n, n, m, (long long)group, m, m, batch, n,
                                   m, m, n, k, (long long)block, k, k, m, n, k);
@@ -154,7 +158,7 @@ static const char *waiting_text(const struct product *p, const struct tile *t, i
 static void propose_waiting(const struct product *p, const struct tile *t, struct candidates *out) {
   bool fills = t->rows * t->vectors * 3 >= (int)p->n->machine->registers * 2; /* else it reads from L2 as fast as it computes */
   bool may_wait =
-    fills && !p->open && p->work.is_transposed && p->c->axis_count == p->c->par_count + 1 && !p->n->k->body->next && stores_sum(p->c);
+    fills && !has_open(p) && p->work.is_transposed && p->c->axis_count == p->c->par_count + 1 && !p->n->k->body->next && stores_sum(p->c);
   int64_t block = may_wait ? product_waiting_terms(p->n->machine, &p->work) : 0;
   int64_t group = block ? task_rows(p, t, product_waiting_rows(p->n->machine, &p->work, t)) : 0;
   if (group < t->rows)
@@ -162,30 +166,27 @@ static void propose_waiting(const struct product *p, const struct tile *t, struc
   double cycles = product_waiting_cycles(p->n->machine, &p->work, t, block);
   vec_push(&out->items, (struct candidate){.steps = waiting_text(p, t, group, block), .cycles = cycles});
 }
-/* Rows from which on packing wins, where their number is open; 0: always. */
-static int64_t rows_limit(const struct product *p, const struct tile *t, bool fetch) {
-  int64_t limit = 0;
-  struct product_work w = p->work;
-  w.is_open = false; /* as if code for each number of them were at hand: a limit that is low leaves more to what is judged for many */
-  for (int64_t m = 2; m <= ROWS_MAX; m *= 2) {
-    w.m = (double)m;
-    if (product_tile_cycles(p->n->machine, &w, t, fetch) * GAIN_MIN < product_own_cycles(p->n->machine, &w))
-      limit = m + 1;
-  }
-  return limit;
+/* For few rows, or terms, of an open number, what is right for many of them may not be. */
+static void propose_few(const struct product *p, const struct tile *t, bool fetch, struct candidate c, struct candidates *out) {
+  struct product_work less = p->work;
+  int64_t size = contraction_size(p->c, p->open ? p->rows : p->c->axis_count - 1);
+  less.m = p->open ? ROWS_LESS : less.m;
+  less.k = p->open ? less.k : TERMS_LESS;
+  c.less = product_tile_cycles(p->n->machine, &less, t, fetch);
+  vec_push(&out->items, c);
+  c.size = (uint32_t)size;
+  c.below = p->open ? FEW_ROWS : FEW_TERMS;
+  if (size >= 0)
+    vec_push(&out->items, c);
 }
 static void propose(const struct product *p, const struct tile *t, bool fetch, struct candidates *out) {
   bool along = p->n->shared && !p->open;
   struct candidate c = {.steps = along ? along_rows_text(p, t) : steps_text(p, t, fetch),
-                        .size = (uint32_t)p->size,
-                        .below = p->open ? rows_limit(p, t, fetch) : 0};
-  if (p->open && !c.below)
-    return;
-  c.cycles = product_tile_cycles(p->n->machine, &p->work, t, fetch);
-  struct product_work less = p->work;
-  less.m = ROWS_LESS;
-  c.less = product_tile_cycles(p->n->machine, &less, t, fetch);
-  vec_push(&out->items, c);
+                        .cycles = product_tile_cycles(p->n->machine, &p->work, t, fetch)};
+  if (p->open || p->terms_open)
+    propose_few(p, t, fetch, c, out);
+  else
+    vec_push(&out->items, c);
 }
 
 /* Tiles of very few rows are for very few rows; none is wider than the result. */
@@ -196,10 +197,10 @@ static bool suits(const struct product *p, const struct tile *t) {
 }
 void propose_products(const struct nest *n, const struct contraction *c, struct candidates *out) {
   struct product p = {.n = n, .c = c};
-  if (!n->machine->has_fma || !is_product(&p)) /* nothing was measured without */
+  if (!is_product(&p))
     return;
-  double own = product_own_cycles(n->machine, &p.work), *known = &out->items.items[0].cycles;
-  *known = *known < own ? own : *known; /* what is a convolution, too, has been asked for as one: the target packs for either */
+  double plain = product_plain_cycles(n->machine, &p.work), *known = &out->items.items[0].cycles;
+  *known = *known < plain ? plain : *known; /* what is a convolution, too, has been asked for as one */
   bool is_far = product_is_far(n->machine, &p.work) && p.work.m >= 8;
   for (const struct tile *t = product_tiles(n->machine); t->rows; t++) {
     if (suits(&p, t) && (!is_far || t->vectors == 2)) /* what lies far comes in few lines at a time */

@@ -111,10 +111,10 @@ static double known_cycles(const struct stream *s) {
   int64_t rest = s->m % s->pass;
   return (double)(s->m / s->pass) * pass_cycles(s, s->pass) + (rest ? pass_cycles(s, rest) : 0);
 }
-static double own_cycles(const struct stream *s, double rows) {
+static double plain_cycles(const struct stream *s, double rows) {
   struct product_work w = s->work;
   w.m = rows;
-  return product_own_cycles(s->n->machine, &w);
+  return product_plain_cycles(s->n->machine, &w);
 }
 
 /* ---- steps ---- */
@@ -158,7 +158,7 @@ static const char *steps_text(const struct stream *s) {
       batch = arena_printf(a, "%s %s", batch, words.of[i]);
   const char *parted = s->parted < 0 ? "" : arena_printf(a, " %s", words.of[s->parted]);
   const char *text =
-    arena_printf(a, "%s; fma; split %s %lld -> %ss %si; split %ss %lld -> %st %so; split %s %d -> %so %si", axis_words_begin(&words), n,
+    arena_printf(a, "%s; split %s %lld -> %ss %si; split %ss %lld -> %st %so; split %s %d -> %so %si", axis_words_begin(&words), n,
                  (long long)(s->vectors * s->lanes), n, n, n, (long long)s->tiles, n, n, k, TERMS, k, k);
   text = arena_printf(a, "%s; order%s %st%s %so%s %si%s; sink %so%s %si under%s %so in stack; sink%s %si under %si in register%s", text,
                       batch, n, parted, n, all, n, part_text(s, &words, m), n, m, n, around, k, m, n, k, fetch_text(s, k));
@@ -171,18 +171,18 @@ static void propose_open(const struct stream *s, struct candidates *out) {
                         .less = open_cycles(s, less),
                         .size = (uint32_t)contraction_size(s->c, s->open),
                         .below = ROWS_MAX / s->m + 1};
-  if (c.less * GAIN_MIN > own_cycles(s, (double)(less * s->m)))
+  if (c.less * GAIN_MIN > plain_cycles(s, (double)(less * s->m)))
     return;
   c.steps = steps_text(s);
   vec_push(&out->items, c);
 }
 void propose_streams(const struct nest *nest, const struct contraction *c, struct candidates *out) {
   struct stream s = {.n = nest, .c = c};
-  if (!nest->machine->has_fma || !is_stream(&s))
+  if (!is_stream(&s))
     return;
   double *own = &out->items.items[0].cycles;
   if (*own == 0)
-    *own = own_cycles(&s, (double)(s.open >= 0 ? ROWS_USUAL * s.m : s.m));
+    *own = plain_cycles(&s, (double)(s.open >= 0 ? ROWS_USUAL * s.m : s.m));
   if (s.open >= 0) {
     propose_open(&s, out);
     return;

@@ -85,9 +85,8 @@ static const char *steps_text(const struct taps *t, int64_t vectors, int64_t blo
   const char *tasks = is_whole ? arena_printf(a, "%so", m) : arena_printf(a, "%s %so", y, m);
   const char *own = is_whole ? "" : arena_printf(a, " cut %s;", t->words.of[t->high]);
   const char *text =
-    arena_printf(a, "%s;%s%s split %s %lld -> %so %si; order %s %s %si; sink %s %si under%s in register", axis_words_begin(&t->words),
-                 t->n->machine->has_fma ? " fma;" : "", own, m, (long long)(vectors * t->lanes), m, m, tasks, tile, m, tile, m,
-                 axis_words_list(&t->words, c->par_count, c->axis_count));
+    arena_printf(a, "%s;%s split %s %lld -> %so %si; order %s %s %si; sink %s %si under%s in register", axis_words_begin(&t->words), own, m,
+                 (long long)(vectors * t->lanes), m, m, tasks, tile, m, tile, m, axis_words_list(&t->words, c->par_count, c->axis_count));
   return arena_printf(a, "%s%s; run %s tasks; run %s %si unroll; run %si lanes", text, cuts_text(t, block, is_whole), tasks, tile,
                       t->words.of[t->wide], m);
 }
@@ -132,7 +131,7 @@ void propose_taps(const struct nest *n, const struct contraction *c, struct cand
   const struct axis_name names[] = {{t.rows, "y"}, {t.columns, "x"}, {c->lanes, "m"}, {c->par_count, "n"}, {t.high, "h"}, {t.wide, "w"}};
   t.words = axis_words_of(n, c, NULL, names, 6);
   double elements = (double)(c->axes[t.rows].extent * c->axes[t.columns].extent);
-  out->items.items[0].cycles = depthwise_filter_own_cycles(n->machine, elements * (double)divide_up(t.width, t.lanes), terms_of(&t));
+  out->items.items[0].cycles = depthwise_filter_plain_cycles(n->machine, elements * (double)divide_up(t.width, t.lanes), terms_of(&t));
   for (int64_t vectors = 1; vectors <= VECTORS_MAX; vectors++)
     propose(&t, vectors, out);
 }

@@ -38,6 +38,7 @@ static bool find_axes(struct turned *t) {
   const struct contraction_axis *sum = &c->axes[c->par_count];
   t->is_across = t->work.is_transposed = sum->stride[0] != 1;
   t->has_few = sum->stride[1] != 1;
+  t->work.is_along = !t->has_few;
   t->work.stride = (double)sum->stride[1] * t->work.bytes;
   return t->is_across ? t->has_few && c->axes[t->rows].stride[0] == 1 : sum->stride[0] == 1;
 }
@@ -86,7 +87,7 @@ static const char *copy_text(const struct turned *t, const struct axis_words *wo
 
 void propose_turned(const struct nest *nest, const struct contraction *c, struct candidates *out) {
   struct turned t = {.n = nest, .c = c};
-  if (!nest->machine->has_fma || !is_turned(&t))
+  if (!is_turned(&t))
     return;
   struct arena *a = nest->arena;
   const struct axis_name names[] = {{t.rows, "m"}, {t.columns, "n"}, {c->par_count, "k"}};
@@ -97,7 +98,7 @@ void propose_turned(const struct nest *nest, const struct contraction *c, struct
   tile = least(least(tile, TILE_MAX), t.width);
   int64_t group = t.has_few ? t.width : divide_up(divide_up(t.width, tasks), tile) * tile;
   const char *text =
-    arena_printf(a, "%s; fma; split %s %lld -> %so %si; split %s %lld -> %so %sc; order%s %so %so %sc %si; %s", axis_words_begin(&words), m,
+    arena_printf(a, "%s; split %s %lld -> %so %si; split %s %lld -> %so %sc; order%s %so %so %sc %si; %s", axis_words_begin(&words), m,
                  (long long)t.strip, m, m, n, (long long)group, n, n, batch, m, n, n, m, copy_text(&t, &words));
   text = arena_printf(a, "%ssplit %sc %lld -> %sb %si%s; sink %si %si under %s in register", text, n, (long long)tile, n, n,
                       tails_text(&t, tile, group), n, m, k);
@@ -105,8 +106,7 @@ void propose_turned(const struct nest *nest, const struct contraction *c, struct
   text = arena_printf(a, "%s; run%s %so %so tasks; run %si %sunroll; run %si %slanes", text, batch, m, n, n, squares, m,
                       t.is_across ? "" : arena_printf(a, "%sr ", k));
   double cycles = product_turned_cycles(nest->machine, &t.work, (double)t.strip, (double)divide_up(t.width, group), t.has_few);
-  double *own = &out->items.items[0].cycles;
-  *own = !t.has_few ? product_along_cycles(nest->machine, &t.work) : *own > 0 ? *own : product_own_cycles(nest->machine, &t.work);
+  out->items.items[0].cycles = product_plain_cycles(nest->machine, &t.work);
   /* It must gain that twice (choose.c): what squares cost is known less well. */
   vec_push(&out->items, ((struct candidate){.steps = text, .cycles = cycles * GAIN_MIN}));
 }

@@ -93,13 +93,9 @@ double op_vector_ns(enum scalar_op op, enum dtype dtype) {
 #define CACHE_WAYS 8         /* of the first cache, lines of each of a page's sets */
 #define PAGES 1536           /* that it holds */
 #define PLAIN_FAR_SHARE 0.67 /* of L3's rate for a far line, for each 8 rows */
-#define PACKED_ROWS 33       /* from which on it packs */
-#define BOTH_MIN 6000        /* for more terms, or a transposed factor, */
-#define BOTH_TERMS 256       /* in blocks of so many, */
-#define BOTH_STRIPS 8        /* for so many panels at a time */
-#define COLUMNS_MIN 5        /* fewer it adds up one by one, */
+#define PLAIN_VECTORS 2      /* of columns, of a plain loop's tile */
+#define COLUMNS_MIN 5        /* fewer are added up one by one, */
 #define COLUMNS_FEW 3        /* times as long, or longer */
-#define OWN_OPEN 1.25        /* times: 1.5 and more were seen of large products, little of small ones */
 #define STEP_SHARE 0.95      /* of the peak, for a term of a tile that was not measured */
 
 static double divide_up(double a, double by) { return (double)(((int64_t)a + (int64_t)by - 1) / (int64_t)by); }
@@ -257,40 +253,28 @@ double product_stream_cycles(const struct machine *machine, const struct product
 static int place_of(const struct machine *machine, const struct product_work *w) {
   return !product_is_far(machine, w) ? PLACE_NEAR : w->k * w->width * w->bytes / PAGE_BYTES > PAGES ? PLACE_PAGED : PLACE_FAR;
 }
-/* Both factors in panels, as where the first is transposed or the sum is long: tiles of 8 x 2 vectors, blocks of terms, and the rows'
- * factor anew for each chunk of panels. */
-static double own_both_cycles(const struct machine *machine, const struct product_work *w) {
-  const struct rates *rates = rates_of(machine);
-  const struct tile *tile = &rates->own_both;
-  double strips = divide_up(w->width, tile->vectors * w->lanes);
-  double sums = divide_up(w->k, BOTH_TERMS) * (TILE_CYCLES + tile->rows * tile->vectors * STORE_CYCLES);
-  double columns = w->k * w->width * rates->pack[place_of(machine, w)];
-  double rows = w->m * w->k * divide_up(strips, BOTH_STRIPS) * rates->pack_rows;
-  return w->batch * (strips * divide_up(w->m, tile->rows) * (w->k * step_cycles(machine, tile, STEP_SHARE) + sums) + (columns + rows) +
-                     result_cycles(machine, w, RESULT_RUN_CYCLES));
-}
-/* In panels, by tiles; in place below, of 8 rows. */
-static double own_cycles(const struct machine *machine, const struct product_work *w) {
-  const struct rates *rates = rates_of(machine);
-  const struct tile *tile = &rates->own;
-  bool far = product_is_far(machine, w);
-  double vectors = divide_up(w->width, w->lanes), fmas = w->m * w->k * vectors / machine->fma_rate;
-  double tiles = divide_up(w->m, tile->rows) * vectors / tile->vectors * (rates->own_ends + tile->rows * tile->vectors * STORE_CYCLES);
-  if (w->m >= PACKED_ROWS && (w->k > BOTH_MIN || w->is_transposed))
-    return own_both_cycles(machine, w);
-  if (w->m >= PACKED_ROWS)
-    return w->batch * (fmas / rates->own_share + tiles + once_far(machine, w) + w->k * w->width * rates->pack[place_of(machine, w)]);
-  double line = LINE_BYTES / machine->bandwidth[LEVEL_L3] / PLAIN_FAR_SHARE;
-  double lines = far ? w->k * lines_of(machine, w, w->width) * (w->m < 8 ? rates->line[false] : line * divide_up(w->m, 8)) : 0;
-  fmas /= rates->plain_share * (w->m < rates->plain_rows ? w->m / rates->plain_rows : 1);
-  bool hides = rates->hides_lines && !product_is_paged(w);
-  return w->batch * ((hides ? overlapped_by(fmas, lines, PLAIN_OVERLAPPED_SHARE) : fmas + lines) + tiles);
-}
+#define PLAIN_ROWS 8            /* whose sums stay in registers, so that they share what they load */
+#define PLAIN_ACROSS_SHARE 0.65 /* of the peak, at least, where they lie across */
 
-/* The target's code for an open number of rows is not for the one number. */
-static double open_share(const struct product_work *w) { return w->is_open ? OWN_OPEN : 1; }
-double product_own_cycles(const struct machine *machine, const struct product_work *w) {
-  return own_cycles(machine, w) * open_share(w) * (w->width < COLUMNS_MIN ? COLUMNS_FEW : 1);
+/* Of a second factor that lies along the columns: what is not in L2 comes again for each few rows. */
+static double plain_lines(const struct machine *machine, const struct product_work *w) {
+  const struct rates *rates = rates_of(machine);
+  double line = LINE_BYTES / machine->bandwidth[LEVEL_L3] / PLAIN_FAR_SHARE;
+  return product_is_far(machine, w)
+         ? w->k * lines_of(machine, w, w->width) * (w->m < PLAIN_ROWS ? rates->line[false] : line * divide_up(w->m, PLAIN_ROWS))
+         : 0;
+}
+double product_plain_cycles(const struct machine *machine, const struct product_work *w) {
+  const struct rates *rates = rates_of(machine);
+  double vectors = divide_up(w->width, w->lanes), fmas = w->m * w->k * vectors / machine->fma_rate;
+  double tiles = divide_up(w->m, PLAIN_ROWS) * vectors / PLAIN_VECTORS * (rates->plain_ends + PLAIN_ROWS * PLAIN_VECTORS * STORE_CYCLES);
+  if (w->is_along)
+    return w->batch * (fmas + tiles + divide_up(w->m, PLAIN_ROWS) * w->k * w->width * rates->gather[place_of(machine, w)]);
+  double lines = plain_lines(machine, w);
+  fmas /= (w->is_transposed ? PLAIN_ACROSS_SHARE : rates->plain_share) * (w->m < rates->plain_rows ? w->m / rates->plain_rows : 1);
+  bool hides = rates->hides_lines && !product_is_paged(w);
+  double cycles = (hides ? overlapped_by(fmas, lines, PLAIN_OVERLAPPED_SHARE) : fmas + lines) + tiles + once_far(machine, w);
+  return w->batch * cycles * (w->width < COLUMNS_MIN ? COLUMNS_FEW : 1);
 }
 
 const struct tile *product_tiles(const struct machine *machine) { return rates_of(machine)->tiles; }
@@ -313,7 +297,7 @@ static double block_step_cycles(const struct machine *machine, const struct tile
 #define ROWS_STAY 0.8       /* of L2: with more rows beside a block that is read in place, each task gets them anew, */
 #define ROWS_AGAIN_CYCLES 5 /* a vector of them (Zen 5) */
 bool product_may_stay(const struct machine *machine, const struct product_work *w, const struct product_blocks *b) {
-  return rates_of(machine)->stays_line[PLACE_FAR] > 0 && !b->is_along && !b->copies_rows && product_is_far(machine, w);
+  return rates_of(machine)->stays_line[PLACE_FAR] > 0 && !w->is_along && !b->copies_rows && product_is_far(machine, w);
 }
 double product_block_cycles(const struct machine *machine, const struct product_work *w, const struct product_blocks *b) {
   const struct rates *rates = rates_of(machine);
@@ -321,7 +305,7 @@ double product_block_cycles(const struct machine *machine, const struct product_
   double tiles = strips * (w->is_open ? w->m / b->tile->rows : row_blocks(machine, w->m, b->tile));
   double sums = divide_up(w->k, b->terms) * ends_cycles(machine, b->tile, b->terms < w->k);
   double lines = w->k * lines_of(machine, w, w->width) * (b->in_place ? rates->stays_line : rates->block_line)[place_of(machine, w)];
-  double turned = b->is_along ? w->k * w->width * rates->block_turned : 0;
+  double turned = w->is_along ? w->k * w->width * rates->block_turned : 0;
   double each = rates->block_rows[rows_are_far(machine, w)] + (product_rows_stream(machine, w) ? STREAM_COPY_CYCLES : 0);
   double rows = b->copies_rows ? b->column_tasks * w->m * w->k * each : rows_cycles(machine, w, b->column_tasks) + once_far(machine, w);
   if (b->in_place && w->m * w->k * w->bytes > ROWS_STAY * (double)machine->bytes[LEVEL_L2])
@@ -377,12 +361,6 @@ double product_pack_cycles(const struct machine *machine, const struct product_w
 static double fmas_along(const struct machine *machine, const struct product_work *work) {
   return work->batch * divide_up(work->m, work->lanes) * work->k * work->width / machine->fma_rate;
 }
-double product_along_cycles(const struct machine *machine, const struct product_work *work) {
-  const struct rates *rates = rates_of(machine);
-  double tiles = divide_up(work->m, rates->own.rows) * divide_up(work->width, rates->own.vectors * work->lanes) * rates->along_ends;
-  double pack = work->k * work->width * rates->along_pack[place_of(machine, work)];
-  return (fmas_along(machine, work) / rates->along_share + work->batch * (tiles + pack)) * open_share(work);
-}
 double product_turned_cycles(const struct machine *machine, const struct product_work *work, double strip, double tasks, bool few) {
   const struct rates *rates = rates_of(machine);
   double elements = work->k * work->width, strips = work->m / strip, each = few ? rates->turned_square : rates->turned_copy;
@@ -420,12 +398,7 @@ double copy_turned_cycles(const struct machine *machine, double elements, double
 #define NEAR_HALF_SHARE 0.88   /* with one multiply-add a cycle: in the first cache, */
 #define STREAM_HALF_SHARE 0.82 /* and beyond */
 
-double filter_own_cycles(const struct machine *machine, const struct filter_work *w) {
-  double vectors = divide_up(w->columns, w->lanes), fmas = w->terms * w->taps * w->rows * vectors / machine->fma_rate;
-  const struct rates *rates = rates_of(machine);
-  return fmas / rates->filter_share + w->taps * w->terms * (w->rows + w->columns) * rates->filter_pack;
-}
-double filter_along_cycles(const struct machine *machine, const struct filter_work *w, double bytes) {
+double filter_plain_cycles(const struct machine *machine, const struct filter_work *w, double bytes) {
   const struct rates *rates = rates_of(machine);
   bool is_far = bytes > rates->filter_parts * (double)machine->bytes[LEVEL_L2];
   double vectors = divide_up(w->columns, w->lanes), share = is_far ? rates->filter_far : rates->filter_near;
@@ -455,19 +428,19 @@ double filter_tile_cycles(const struct machine *machine, int64_t rows, int64_t v
 
 #define TERM_SHARE 0.90        /* of the rate at which loads and multiply-adds begin */
 #define TESTED_SHARE 0.40      /* of the peak: each term asks */
-#define CONV_PACKED_SHARE 0.68 /* windows are packed: every pixel as often as taps meet it */
+#define PIXELS_SHARE 0.6       /* and at least, without a test: rows of pixels are few */
 #define BROADCAST_CYCLES 0.1   /* a row's factor, for each vector */
 #define PAIR_BYTES 128         /* that come from beyond the second cache together, */
 #define PAIR_CYCLES 8.5        /* so many cycles apart, */
 #define PAIR_CROWDED_CYCLES 15 /* or these */
 
-double conv_own_cycles(const struct machine *machine, double vectors, double terms, double apart) {
-  return vectors * terms * (1 / machine->fma_rate / TESTED_SHARE + apart);
+double conv_product_cycles(const struct machine *machine, const struct product_work *w) {
+  double all = product_plain_cycles(machine, w),
+         least = w->batch * w->m * w->k * divide_up(w->width, w->lanes) / machine->fma_rate / PIXELS_SHARE;
+  return all > least ? all : least;
 }
-double conv_packed_cycles(const struct machine *machine, const struct product_work *w, bool is_along) {
-  const struct rates *rates = rates_of(machine);
-  double pack = (is_along ? rates->along_pack : rates->pack)[place_of(machine, w)];
-  return w->m * w->k * divide_up(w->width, w->lanes) / machine->fma_rate / CONV_PACKED_SHARE + w->k * w->width * pack;
+double conv_plain_cycles(const struct machine *machine, double vectors, double terms, double apart) {
+  return vectors * terms * (1 / machine->fma_rate / TESTED_SHARE + apart);
 }
 /* Until a term's vectors of the filter are there. */
 static double vectors_cycles(const struct machine *machine, double terms, double bytes, enum filter_place place) {
@@ -500,7 +473,7 @@ double depthwise_tile_cycles(const struct machine *machine, int64_t rows, int64_
 #define TESTED_FILTER_SHARE 0.10 /* of the peak */
 #define AHEAD_SHARE 0.4          /* of a line from the third cache: the rest was asked for before */
 
-double depthwise_filter_own_cycles(const struct machine *machine, double vectors, double terms) {
+double depthwise_filter_plain_cycles(const struct machine *machine, double vectors, double terms) {
   return vectors * terms / machine->fma_rate / TESTED_FILTER_SHARE;
 }
 double depthwise_filter_cycles(const struct machine *machine, int64_t sums, double loads, double terms, double places, int64_t vectors,

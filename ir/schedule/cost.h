@@ -59,15 +59,14 @@ double op_vector_ns(enum scalar_op op, enum dtype dtype);
 #define STATEMENT_NS 0.05  /* beside its operations */
 #define STORE_NS 0.15      /* a vector */
 #define BYTE_NS 0.03       /* from memory */
-#define PACK_BYTE_NS 0.1   /* of a panel: read, written, in another order */
-#define PACKED_SHARE 0.05  /* of what a contraction's operations would cost one by one */
+#define JAMMED_SHARE 0.05  /* of what operations cost one by one, where several sums of vectors stay in registers */
 #define LANES_NS_SHARE 5.0 /* an operation of lanes takes so many times what op_scalar_ns says of an element, which most share */
 #define TASK_NS 8000.0     /* a task should take about this long */
 #define SINGLE_NS 14000.0  /* and what takes less is not divided */
 
 /* ---- products and filters: cycles of one core ---- */
 
-#define GAIN_MIN 1.06 /* expected, below which the target's own way stays */
+#define GAIN_MIN 1.06 /* expected, below which loops stay plain */
 
 /* c[m,width] = a[m,k] * b[k,width], `batch` times. */
 struct product_work {
@@ -76,7 +75,8 @@ struct product_work {
   double bytes;       /* of an element */
   double stride;      /* bytes between the second factor's elements of neighbouring terms */
   double rows_apart;  /* bytes between the first factor's rows; 0: not known */
-  bool is_transposed; /* the first factor's do not lie side by side */
+  bool is_transposed; /* the first factor's terms do not lie side by side, */
+  bool is_along;      /* but the second one's do: it lies along the sum */
   bool is_open;       /* m is a guess: the step knows it */
 };
 /* Rows by vectors of sums that stay in registers. */
@@ -93,8 +93,8 @@ bool product_is_far(const struct machine *machine, const struct product_work *wo
 bool product_is_paged(const struct product_work *work);
 /* Whether so few rows may have the second factor read as it lies. */
 bool product_may_stream(const struct machine *machine, const struct product_work *work);
-/* As the target does by itself. */
-double product_own_cycles(const struct machine *machine, const struct product_work *work);
+/* As plain loops, without steps. */
+double product_plain_cycles(const struct machine *machine, const struct product_work *work);
 /* By tiles, both factors where they lie; fetch: the second is asked for ahead. */
 double product_tile_cycles(const struct machine *machine, const struct product_work *work, const struct tile *tile, bool fetch);
 /* The same in blocks of `block` terms, whose parts of both factors stay in L2 while the sums wait in the result. */
@@ -121,29 +121,25 @@ struct product_blocks {
   double column_tasks; /* each copies its part of the second factor, */
   double row_tasks;    /* as each of these does; */
   bool copies_rows;    /* and its rows of the first, which lies across */
-  bool is_along;       /* the second factor lies along the sum */
   bool in_place;       /* it is not copied */
 };
 /* Whether a block may be read in place: L2 gives what tiles take of it. */
 bool product_may_stay(const struct machine *machine, const struct product_work *work, const struct product_blocks *blocks);
 double product_block_cycles(const struct machine *machine, const struct product_work *work, const struct product_blocks *blocks);
-/* Of a second factor that lies along the sum, as the target does by itself; and turned: strips of so many rows, copied by each task. few:
- * of few columns; the first factor is copied once then, or not at all, where it lies across. */
-double product_along_cycles(const struct machine *machine, const struct product_work *work);
+/* Of a second factor that lies along the sum, turned: strips of so many rows, copied by each task. few: of few columns; the first factor is
+ * copied once then, or not at all, where it lies across. */
 double product_turned_cycles(const struct machine *machine, const struct product_work *work, double strip, double tasks, bool few);
 /* And of few rows, with the second factor transposed by squares on its way, so many vectors of columns side by side. */
 double product_crossed_cycles(const struct machine *machine, const struct product_work *work, int64_t vectors);
 /* Elements that are stored in another order than they are read in, one by one (`side` 1), or by squares whose sides are so many lanes. */
 double copy_turned_cycles(const struct machine *machine, double elements, double side, double lanes);
 
-/* A convolution's filter: for each of `taps` rows x columns sums of `terms` pixels. As the target does by itself: with both factors packed;
- * and read where they lie, `bytes` in all, where sums have only the terms inside. */
+/* A convolution's filter: for each of `taps` rows x columns sums of `terms` pixels. As plain loops, from factors of `bytes` in all. */
 struct filter_work {
   double taps, rows, columns, terms;
   double lanes; /* of a vector */
 };
-double filter_own_cycles(const struct machine *machine, const struct filter_work *work);
-double filter_along_cycles(const struct machine *machine, const struct filter_work *work, double bytes);
+double filter_plain_cycles(const struct machine *machine, const struct filter_work *work, double bytes);
 /* A tile of so many rows and vectors, over `terms`; from: where its data lie, each of them for many sums; NULL: in the first cache, side by
  * side. */
 struct filter_stream {
@@ -155,8 +151,8 @@ double filter_tile_cycles(const struct machine *machine, int64_t rows, int64_t v
 #define FILTER_L2_SHARE 0.25
 #define FILTER_SUM_CYCLES 3 /* a vector of sums comes from the result and goes back */
 
-/* A convolution whose terms stand under a test: `vectors` of the result, each the sum of `terms`, as the target does by itself, where
- * `apart` elements of a vector of the filter are loaded one by one; a tile; a copy of a filter of so many bytes, of which so many elements
+/* A convolution whose terms stand under a test: `vectors` of the result, each the sum of `terms`, as plain loops, where `apart`
+ * elements of a vector of the filter are loaded one by one; a tile; a copy of a filter of so many bytes, of which so many elements
  * are transposed. */
 enum filter_place {
   FILTER_NEAR,    /* in the second cache, its rows apart */
@@ -164,18 +160,18 @@ enum filter_place {
   FILTER_CROWDED, /* and find few sets in the caches: multiples of 1 KB apart */
   FILTER_COPIED,  /* in the second cache, what a tile needs side by side */
 };
-double conv_own_cycles(const struct machine *machine, double vectors, double terms, double apart);
-/* One without a test, as the target does by itself: pixels are rows of a product whose factors are packed. */
-double conv_packed_cycles(const struct machine *machine, const struct product_work *work, bool is_along);
+double conv_plain_cycles(const struct machine *machine, double vectors, double terms, double apart);
+/* One without a test, as plain loops: pixels are rows of a product. */
+double conv_product_cycles(const struct machine *machine, const struct product_work *work);
 double conv_tile_cycles(const struct machine *machine, int64_t rows, int64_t vectors, double terms, enum filter_place place);
 double conv_copy_cycles(const struct machine *machine, double bytes, double turned);
 /* A depthwise one's tile: each row of `taps` meets columns of its image that overlap, neighbours of the tile `apart` columns from each
  * other. */
 double depthwise_tile_cycles(const struct machine *machine, int64_t rows, int64_t vectors, double terms, double taps, double apart);
-/* The gradient of a depthwise filter under a test, as conv_own_cycles has it; and by tiles: `sums` vectors, each of `terms`; vectors that
+/* The gradient of a depthwise filter under a test, as conv_plain_cycles has it; and by tiles: `sums` vectors, each of `terms`; vectors that
  * are loaded for a term of all. A term meets so many places of a pixel each, in which `vectors` lie side by side; `bytes`: of all
  * images. */
-double depthwise_filter_own_cycles(const struct machine *machine, double vectors, double terms);
+double depthwise_filter_plain_cycles(const struct machine *machine, double vectors, double terms);
 double depthwise_filter_cycles(const struct machine *machine, int64_t sums, double loads, double terms, double places, int64_t vectors,
                                double bytes);
 

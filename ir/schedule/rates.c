@@ -11,24 +11,21 @@ static const struct tile fed_tiles[] = {{2, 8, 8.4}, {4, 4, 8.2}, {6, 4, 12.2}, 
 static const struct tile narrow_tiles[] = {{2, 4, 4.6}, {4, 3, 6.6}, {6, 2, 6.15}, {4, 2, 4.2}, {0, 0, 0}};
 
 /* What is alike for 512-bit vectors; turned_square was measured on a Zen 5 alone. */
-#define WIDE                                                                                                                        \
-  .own = {8, 4, 0}, .plain_rows = 8, .turned_copy = 1.2, .turned_store = 2 /* those of a vector lie apart */, .turned_square = 0.3, \
-  .filter_pixel = DBL_MAX, .filter_crowded = 1
+#define WIDE                                                                                                                               \
+  .plain_rows = 8, .turned_copy = 1.2, .turned_store = 2 /* those of a vector lie apart */, .turned_square = 0.3, .filter_pixel = DBL_MAX, \
+  .filter_crowded = 1
 /* And where caches lag behind multiply-adds, whether one of them starts in a cycle or two. */
-#define LAGGING                                                                                                                           \
-  WIDE, .tiles = wide_tiles, .own_both = {8, 2, 11}, .own_share = 0.90, .own_ends = 40, .pack = {0.6, 2.5, 2.5},                          \
-        .streamed_rows = 2 /* more hide the lines that they wait for */, .turned_far = 0.35, .filter_far = 0.65, .filter_apart = 0.62,    \
-        .block_line = {2.5, 8, 18}, .ends = {1, 1}, .page = 20, .across_kept = 1, .conv_apart = 0.62, .line = {4, 3}, .plain_share = 0.7, \
-        .pack_rows = 1, .block_turned = 0.2, .block_rows = {0.4, 0.7}, .along_share = 0.92, .crossed_square = 90 /* not measured */
+#define LAGGING                                                                                                                       \
+  WIDE, .tiles = wide_tiles, .streamed_rows = 2 /* more hide the lines that they wait for */, .turned_far = 0.35, .filter_far = 0.65, \
+        .filter_apart = 0.62, .block_line = {2.5, 8, 18}, .ends = {1, 1}, .page = 20, .across_kept = 1, .conv_apart = 0.62,           \
+        .line = {4, 3}, .plain_share = 0.7, .plain_ends = 40, .gather = {0.5, 1, 1}, .block_turned = 0.2, .block_rows = {0.4, 0.7},   \
+        .crossed_square = 90 /* not measured */
 
 static const struct rates two_wide = {LAGGING,
                                       .far_step = 1.25,
                                       .fetch = 1.5,
                                       .turned_share = 0.88,
                                       .block_share = 0.87, /* two vectors of columns are as good as three there */
-                                      .along_pack = {0.5, 0.5, 3},
-                                      .filter_share = 0.93,
-                                      .filter_pack = 0.9,
                                       .filter_near = 0.78,
                                       .filter_parts = 2};
 static const struct rates fed_wide = {WIDE,
@@ -41,12 +38,9 @@ static const struct rates fed_wide = {WIDE,
                                       .page = 2,
                                       .line = {2, 1},
                                       .plain_share = 0.95,
+                                      .plain_ends = 10,
+                                      .gather = {0.4, 0.9, 0.9},
                                       .hides_lines = true,
-                                      .own_both = {8, 2, 8.1},
-                                      .own_share = 0.99,
-                                      .own_ends = 10,
-                                      .pack = {0.35, 0.5, 1.3},
-                                      .pack_rows = 0.7,
                                       .once_far = 3.5,
                                       .streamed_rows = 4,
                                       .block_share = 0.985,
@@ -55,13 +49,9 @@ static const struct rates fed_wide = {WIDE,
                                       .block_turned = 0.05,
                                       .block_rows = {0.33, 0.33},
                                       .ends = {0.1, 0.1},
-                                      .along_share = 0.98,
-                                      .along_pack = {0.38, 0.5, 1.7},
                                       .turned_share = 0.95,
                                       .turned_far = 0.08,
                                       .crossed_square = 48,
-                                      .filter_share = 0.93,
-                                      .filter_pack = 0.9,
                                       .filter_near = 0.78,
                                       .filter_parts = 2,
                                       .filter_far = 0.65,
@@ -73,8 +63,6 @@ static const struct rates one_wide = {LAGGING,
                                       .rows_far = 6,
                                       .turned_share = 0.94,
                                       .block_share = 0.98,
-                                      .along_pack = {0.5, 1, 3},
-                                      .filter_share = 0.75, /* loads are hidden */
                                       .filter_near = 0.92,
                                       .filter_parts = 4};
 static const struct rates narrow = {.tiles = narrow_tiles,
@@ -87,12 +75,8 @@ static const struct rates narrow = {.tiles = narrow_tiles,
                                     .page = 20,
                                     .line = {4, 3},
                                     .plain_share = 0.7,
-                                    .own = {6, 2, 0},
-                                    .own_both = {4, 2, 5.2},
-                                    .own_share = 0.88,
-                                    .own_ends = 126,
-                                    .pack = {2, 2.5, 3.5},
-                                    .pack_rows = 1,
+                                    .plain_ends = 40,
+                                    .gather = {0.5, 1, 1}, /* not measured */
                                     .plain_rows = 4,
                                     .streamed_rows = 8,
                                     .block_share = 0.98,
@@ -100,9 +84,6 @@ static const struct rates narrow = {.tiles = narrow_tiles,
                                     .block_turned = 0.2,
                                     .block_rows = {0.4, 0.7},
                                     .ends = {0.05, 0.4},
-                                    .along_share = 0.92,
-                                    .along_pack = {1, 1.5, 2.3},
-                                    .along_ends = 100,
                                     .turned_share = 0.92,
                                     .turned_copy = 0.8,
                                     .turned_store = 1.2,
@@ -110,8 +91,6 @@ static const struct rates narrow = {.tiles = narrow_tiles,
                                     .turned_square = 0.5, /* not measured, */
                                     .crossed_square = 32, /* nor this */
                                     .conv_apart = 0.62,
-                                    .filter_share = 0.65,
-                                    .filter_pack = 0.9,
                                     .filter_near = 0.45,
                                     .filter_parts = 2,
                                     .filter_far = 0.35,
@@ -120,7 +99,7 @@ static const struct rates narrow = {.tiles = narrow_tiles,
                                     .filter_crowded = 0.7};
 
 const struct rates *rates_of(const struct machine *machine) {
-  if (machine->fma_rate <= 1)
-    return &one_wide;
-  return machine->registers < 32 ? &narrow : machine->bandwidth[LEVEL_L2] < machine->vector_bytes ? &two_wide : &fed_wide;
+  if (machine->registers < 32)
+    return &narrow;
+  return machine->fma_rate <= 1 ? &one_wide : machine->bandwidth[LEVEL_L2] < machine->vector_bytes ? &two_wide : &fed_wide;
 }

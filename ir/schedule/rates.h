@@ -26,16 +26,13 @@ struct rates {
   double page;               /* a term in a page that the TLB has lost, */
   double line[2];            /* and a far line at first, as it is missed, and asked for ahead */
 
-  /* the target's own way */
-  struct tile own, own_both;  /* with the second factor in panels, with both */
-  double own_share, own_ends; /* with panels; a tile begins and ends */
-  double pack[PLACES];        /* an element, */
-  double pack_rows;           /* and one of the first factor, where both are packed; */
-  double once_far;            /* a vector of a far one, where it is not; in blocks, too */
-  double plain_share;         /* without panels, */
-  double plain_rows;          /* of so many rows: with fewer, multiply-adds wait for each other, */
-  bool hides_lines;           /* and they go on while lines of a far factor come, unless those are in a page each */
-  double streamed_rows;       /* so many may have a far factor read as it lies, where its terms are not in a page each */
+  double once_far;       /* a vector of a first factor from beyond L2 that lies along the sum, in blocks, too */
+  double gather[PLACES]; /* plain loops: an element of a second factor along the sum, for each few rows; */
+  double plain_share;    /* of others, of the peak, */
+  double plain_rows;     /* of so many rows: with fewer, multiply-adds wait for each other; */
+  double plain_ends;     /* a tile begins and ends; */
+  bool hides_lines;      /* multiply-adds go on while lines of a far factor come, unless those are in a page each */
+  double streamed_rows;  /* so many may have a far factor read as it lies, where its terms are not in a page each */
 
   double block_share;        /* of tiles, from copied panels */
   double block_line[PLACES]; /* a line that is copied, */
@@ -45,8 +42,6 @@ struct rates {
   double ends[2];            /* of what a tile's beginning and end take: of one whose sums leave half of the registers, others */
 
   /* second factors along the sum */
-  double along_share;                             /* the target's own way: of the peak, once panels are there; */
-  double along_pack[PLACES], along_ends;          /* an element; a tile begins and ends */
   double turned_share, turned_copy, turned_store; /* by the tile; an element that is transposed, one that is stored; */
   double turned_square;                           /* one that is transposed for a few columns, in whole squares; */
   double turned_far;                              /* one of the second factor beyond L2 */
@@ -55,7 +50,6 @@ struct rates {
   double conv_apart; /* convolutions: of L2's rate, for vectors of the filter that lie apart */
 
   /* filters */
-  double filter_share, filter_pack;             /* the target's own way, packed: an element */
   double filter_near, filter_parts, filter_far; /* in place: of factors in so many L2, and of others */
   double filter_apart;                          /* of L2's rate, for vectors of rows that lie apart */
   double filter_pixel, filter_crowded;          /* of tiles in the first cache, from so many bytes of a pixel of both factors on */

@@ -93,11 +93,7 @@ struct codegen {
     int32_t width;
     enum lane_extent as;
   } known;
-  /* contractions: codegen_pack.c */
-  const struct phase *packing; /* its packed operand is read from `panel`, or NULL */
-  value panels, panel;
-  value depth, plain_row; /* where both factors are packed: the number of the term, and the rows' factors there */
-  struct memo *memo[2];   /* by expression; [1]: as part of an address, at lane 0, without wrapping */
+  struct memo *memo[2]; /* by expression; [1]: as part of an address, at lane 0, without wrapping */
   uint32_t generation;
   struct kernel_uses uses;
   uint8_t *flags; /* by expression: EXPR_VARYING | EXPR_JAMMED | EXPR_OF_LOCALS */
@@ -186,7 +182,6 @@ void emit_lane_loop(struct codegen *c, uint32_t local, value begin, value end, c
 void lanes_enter(struct codegen *c, uint32_t local, uint32_t lanes, const struct stmt *body);
 void lanes_leave(struct codegen *c, uint32_t local, const struct stmt *body);
 value mask_of(struct codegen *c, value base, value end, uint32_t lanes); /* the lanes from base on that are before end */
-bool expr_is_strided(struct codegen *c, expr_id e, uint32_t local);      /* as lanes of that loop, some load is a gather */
 bool emit_for_lanes(struct codegen *c, const struct stmt *s);            /* false: nothing was written, the loop is to be scalar */
 
 /* codegen_stmt.c */
@@ -202,9 +197,7 @@ struct counted_loop {
 struct counted_loop loop_begin(struct codegen *c, value begin, value end, value step);
 void loop_end(struct codegen *c, struct counted_loop *loop);
 
-/* codegen_square.c: n vectors of n lanes, n a power of two: v[i][j] becomes v[j][i] */
-void emit_transpose(struct codegen *c, value *v, uint32_t n);
-/* an unrolled loop around one over lanes, all of which are there, that stores a square of what is read transposed */
+/* codegen_square.c: an unrolled loop around one over lanes, all of which are there, that stores a square of what is read transposed */
 bool is_square_copy(struct codegen *c, const struct stmt *rows);
 void emit_square_copy(struct codegen *c, const struct stmt *rows);
 /* codegen_registers.c */
@@ -219,22 +212,6 @@ void registers_from_memory(struct codegen *c);
 
 /* codegen_phase.c: a kernel is cut into phases, each with its tiles. */
 #define CHAIN_MAX 12
-struct packing {
-  expr_id packed, plain; /* the factors: varying with the lanes, and not */
-  enum dtype dtype;
-  const struct stmt *red[CHAIN_MAX]; /* the loops of the sum, outermost first */
-  int red_count;
-  int outer[CHAIN_MAX], outer_count; /* loops, but for the lanes', that the packed factor varies with */
-  uint32_t vectors, lanes, copies;
-  bool is_strided;        /* the packed factor's lanes lie apart */
-  bool is_square;         /* but its terms side by side */
-  int rows_min;           /* with fewer rows packing does not pay */
-  bool always;            /* there are never fewer */
-  bool is_safe;           /* computing an element twice does no harm */
-  bool packs_both;        /* the plain factor too, block by block */
-  uint32_t sum;           /* the local */
-  const struct stmt *set; /* sum = sum + packed * plain */
-};
 struct phase {
   const struct stmt *body;             /* one statement, or (is_serial) all of the kernel's */
   bool is_serial;                      /* one tile that runs everything */
@@ -247,12 +224,9 @@ struct phase {
   int loop_count;
   bool has_lanes; /* the last loop is vectorised */
   struct lane_plan plan;
-  uint32_t copies;              /* > 1: that many iterations of the last loop but one are run together */
-  bool has_packing, is_packing; /* a contraction with a packed operand; the phase before it, that packs */
-  struct packing pack;          /* has_packing: loops are in its order */
-  struct phase *otherwise;      /* has_packing: how to run with few rows; NULL when pack.always */
-  bool is_scheduled;            /* chain: its loops of tasks */
-  struct phase_condition {      /* of sizes; where one does not hold the phase has no tiles */
+  uint32_t copies;         /* > 1: that many iterations of the last loop but one are run together */
+  bool is_scheduled;       /* chain: its loops of tasks */
+  struct phase_condition { /* of sizes; where one does not hold the phase has no tiles */
     expr_id value;
     bool inverted;
   } conditions[CONDITIONS_MAX];
@@ -267,26 +241,12 @@ value emit_loop_extent(struct codegen *c, const struct phase *p, int loop);
 value emit_phase_units(struct codegen *c, const struct phase *p, int loop); /* what is counted of a loop: iterations, or blocks of them */
 value emit_phase_elements(struct codegen *c, const struct phase *p);        /* units of all loops */
 int64_t phase_chunk(const struct phase *p);                                 /* iterations of the last loop in a unit of copies */
-value emit_plain_grain(struct codegen *c, const struct phase *phase);       /* elements in a tile of plain loops */
 bool phase_has_whole_tiles(const struct phase *p);                          /* tiles of plain loops begin at whole vectors */
 value emit_phase_cost(struct codegen *c, const struct phase *phase);        /* nanoseconds, double */
 value emit_phase_grain(struct codegen *c, const struct phase *phase);       /* elements in a tile */
 value emit_phase_tile_count(struct codegen *c, const struct phase *phase);
 
 void set_phase_loop(struct codegen *c, const struct phase *p, int loop, value index);
-
-/* codegen_pack.c */
-bool plan_packing(struct codegen *c, struct phase *p);
-value emit_pack_condition(struct codegen *c, const struct phase *p);
-value emit_pack_bytes(struct codegen *c, const struct phase *p); /* of all panels; 0 where none are needed */
-value emit_pack_panels(struct codegen *c, const struct phase *p);
-value emit_packed_elements(struct codegen *c, const struct phase *p);
-value emit_pack_grain(struct codegen *c, const struct phase *p); /* panels in a tile of the packing phase */
-/* codegen_panel.c */
-bool emit_packed_factor(struct codegen *c, expr_id e, value *out); /* false: e is none */
-void emit_pack_tiles(struct codegen *c, const struct phase *p, value begin, value end);
-/* codegen_packed.c */
-void emit_packed_tiles(struct codegen *c, const struct phase *p, value begin, value end);
 
 /* codegen_scheduled.c */
 uint32_t vector_lanes(const struct codegen *c, int64_t width); /* of the vectors that a loop over lanes is written in */

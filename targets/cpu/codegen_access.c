@@ -330,9 +330,7 @@ value emit_expr(struct codegen *c, expr_id e) {
   if (*slot)
     return *slot;
   value v[3], result;
-  if (c->packing && emit_packed_factor(c, e, &result)) {
-    return *slot = result;
-  } else if (is_padded_load(c, x)) {
+  if (is_padded_load(c, x)) {
     result = emit_padded_load(c, x);
   } else if ((result = emit_division(c, x))) {
     return *slot = result;

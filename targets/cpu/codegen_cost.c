@@ -140,8 +140,7 @@ value emit_phase_elements(struct codegen *c, const struct phase *phase) {
     total = LLVMBuildNSWMul(c->b, total, emit_phase_units(c, phase, i), "");
   return total;
 }
-/* Contractions: their operations cost a share of what they would one by one, PACKED_SHARE. */
-static bool sums_in_registers(const struct phase *p) { return p->has_packing || (p->copies > 1 && p->plan.has_red); }
+static bool sums_in_registers(const struct phase *p) { return p->copies > 1 && p->plan.has_red; }
 /* Of the time that its statements are taken for, element by element. */
 static double lanes_share(const struct phase *p) {
   double share = LANES_NS_SHARE * p->plan.share;
@@ -170,7 +169,7 @@ static value emit_whole_cost(struct codegen *c, const struct phase *phase) {
     extents = LLVMBuildFMul(c->b, extents, LLVMBuildSIToFP(c->b, emit_loop_extent(c, phase, i), c->m->f64, ""), "");
   value total = LLVMBuildFMul(c->b, turn, extents, ""), traffic;
   if (sums_in_registers(phase)) {
-    total = LLVMBuildFMul(c->b, total, const_f64(c, PACKED_SHARE), ""); /* of a sum alone, less than what it reads takes */
+    total = LLVMBuildFMul(c->b, total, const_f64(c, JAMMED_SHARE), ""); /* of a sum alone, less than what it reads takes */
     traffic = emit_traffic(c, phase, NULL);
   } else if (phase->has_lanes) {
     traffic = emit_traffic(c, phase, LLVMBuildFMul(c->b, extents, emit_turns(c, phase->inside), ""));
@@ -200,7 +199,7 @@ static value round_up(struct codegen *c, value n, int64_t power) {
   return LLVMBuildAnd(c->b, LLVMBuildNSWAdd(c->b, n, const_i64(c, power - 1), ""), const_i64(c, -power), "");
 }
 /* Plain loops: in whole cache lines, and always in whole vectors: tiles that share one read the same lines. */
-value emit_plain_grain(struct codegen *c, const struct phase *phase) {
+static value emit_plain_grain(struct codegen *c, const struct phase *phase) {
   value elements = emit_phase_elements(c, phase), grain = emit_grain(c, elements, emit_phase_cost(c, phase));
   if (phase->copies > 1)
     return grain;
@@ -209,16 +208,8 @@ value emit_plain_grain(struct codegen *c, const struct phase *phase) {
   return LLVMBuildSelect(c->b, few, vectors, round_up(c, grain, LINES_OF), "");
 }
 bool phase_has_whole_tiles(const struct phase *p) { return p->copies > 1 || LINES_OF % p->plan.lanes == 0; }
-value emit_pack_grain(struct codegen *c, const struct phase *phase) {
-  value cost = LLVMBuildSIToFP(c->b, emit_pack_bytes(c, phase), c->m->f64, "");
-  return emit_grain(c, emit_pack_panels(c, phase), LLVMBuildFMul(c->b, cost, const_f64(c, PACK_BYTE_NS), ""));
-}
 value emit_phase_grain(struct codegen *c, const struct phase *phase) {
-  if (phase->is_scheduled)
-    return emit_grain(c, emit_task_count(c, phase), emit_whole_cost(c, phase));
-  if (!phase->has_packing)
-    return emit_plain_grain(c, phase);
-  return emit_grain(c, emit_packed_elements(c, phase), emit_phase_cost(c, phase));
+  return phase->is_scheduled ? emit_grain(c, emit_task_count(c, phase), emit_whole_cost(c, phase)) : emit_plain_grain(c, phase);
 }
 
 static value divide_up_by(struct codegen *c, value n, value by) {
@@ -227,15 +218,7 @@ static value divide_up_by(struct codegen *c, value n, value by) {
 static value emit_tile_count(struct codegen *c, const struct phase *phase) {
   if (phase->is_serial)
     return const_i64(c, 1);
-  if (phase->is_scheduled)
-    return divide_up_by(c, emit_task_count(c, phase), emit_phase_grain(c, phase));
-  if (!phase->has_packing)
-    return divide_up_by(c, emit_phase_elements(c, phase), emit_plain_grain(c, phase));
-  value packs = emit_pack_condition(c, phase), zero = const_i64(c, 0);
-  if (phase->is_packing)
-    return LLVMBuildSelect(c->b, packs, divide_up_by(c, emit_pack_panels(c, phase), emit_pack_grain(c, phase)), zero, "");
-  value count = divide_up_by(c, emit_packed_elements(c, phase), emit_phase_grain(c, phase));
-  return phase->otherwise ? LLVMBuildSelect(c->b, packs, count, emit_tile_count(c, phase->otherwise), "") : count;
+  return divide_up_by(c, phase->is_scheduled ? emit_task_count(c, phase) : emit_phase_elements(c, phase), emit_phase_grain(c, phase));
 }
 value emit_phase_tile_count(struct codegen *c, const struct phase *phase) {
   value count = emit_tile_count(c, phase);

@@ -76,7 +76,7 @@ static uint32_t given_count(const struct kernel *k) {
 }
 static LLVMTypeRef phase_type(struct codegen *c) {
   uint32_t buffers = given_count(c->k), sizes = c->k->size_count, n = 0;
-  LLVMTypeRef *params = ARENA_ARRAY(&c->m->arena, LLVMTypeRef, buffers + sizes + 4);
+  LLVMTypeRef *params = ARENA_ARRAY(&c->m->arena, LLVMTypeRef, buffers + sizes + 3);
   for (uint32_t i = 0; i < buffers; i++)
     params[n++] = c->m->ptr;
   for (uint32_t i = 0; i < sizes; i++)
@@ -84,7 +84,6 @@ static LLVMTypeRef phase_type(struct codegen *c) {
   params[n++] = c->m->ptr;
   params[n++] = c->m->i64;
   params[n++] = c->m->i64;
-  params[n++] = c->m->ptr;
   return LLVMFunctionType(c->m->none, params, n, false);
 }
 
@@ -111,8 +110,6 @@ static value emit_phase(struct codegen *c, const struct phase *phase, int number
     c->sizes[i] = LLVMGetParam(f, buffers + i);
   c->fault = LLVMGetParam(f, buffers + sizes);
   add_attribute(c->m, f, buffers + sizes, "noalias", 0);
-  c->panels = LLVMGetParam(f, buffers + sizes + 3);
-  add_attribute(c->m, f, buffers + sizes + 3, "noalias", 0);
   if (phase->is_serial)
     emit_block(c, phase->body);
   else
@@ -130,12 +127,12 @@ static void load_given(struct codegen *c, value pointers, value scratch, value *
       *out++ = offset ? LLVMBuildInBoundsGEP2(c->b, c->m->i8, scratch, &offset, 1, "") : load_word(c, c->m->ptr, pointers, i);
   }
 }
-static value emit_run(struct codegen *c, const value *phases, const struct phase *plans, int count) {
+static value emit_run(struct codegen *c, const value *phases, int count) {
   struct cpu_module *m = c->m;
   LLVMTypeRef params[4] = {m->ptr, m->i64, m->i64, m->i64};
   value f = create_function(c, "run", LLVMFunctionType(m->none, params, 4, false)), call = LLVMGetParam(f, 0);
   uint32_t buffers = given_count(c->k), sizes = c->k->size_count;
-  value *args = ARENA_ARRAY(&m->arena, value, buffers + sizes + 4);
+  value *args = ARENA_ARRAY(&m->arena, value, buffers + sizes + 3);
   value pointers = load_word(c, m->ptr, call, 0), scratch = load_word(c, m->ptr, call, 2);
   load_sizes(c, load_word(c, m->ptr, call, 1));
   load_given(c, pointers, scratch, args);
@@ -144,16 +141,13 @@ static value emit_run(struct codegen *c, const value *phases, const struct phase
   args[buffers + sizes] = load_word(c, m->ptr, call, 3);
   args[buffers + sizes + 1] = LLVMGetParam(f, 2);
   args[buffers + sizes + 2] = LLVMGetParam(f, 3);
-  value panels = scratch_offset(c, c->k->buffers.count);
-  panels = LLVMBuildInBoundsGEP2(c->b, m->i8, scratch, &panels, 1, "");
   LLVMBasicBlockRef done = new_block(c, "done");
   value which = LLVMBuildSwitch(c->b, LLVMGetParam(f, 1), done, (unsigned)count);
   for (int i = 0; i < count; i++) {
     LLVMBasicBlockRef block = new_block(c, "phase");
     LLVMAddCase(which, const_i64(c, i), block);
     LLVMPositionBuilderAtEnd(c->b, block);
-    args[buffers + sizes + 3] = plans[i].has_packing ? panels : LLVMGetPoison(m->ptr);
-    LLVMBuildCall2(c->b, LLVMGlobalGetValueType(phases[i]), phases[i], args, buffers + sizes + 4, "");
+    LLVMBuildCall2(c->b, LLVMGlobalGetValueType(phases[i]), phases[i], args, buffers + sizes + 3, "");
     LLVMBuildBr(c->b, done);
   }
   LLVMPositionBuilderAtEnd(c->b, done);
@@ -161,19 +155,10 @@ static value emit_run(struct codegen *c, const value *phases, const struct phase
   return f;
 }
 
-/* The kernel's own, and behind it panels: a phase is over before the next one packs, so they share the place. */
-static value scratch_bytes(struct codegen *c, const struct phase *phases, int count) {
-  value most = const_i64(c, 0);
-  for (int i = 0; i < count; i++)
-    if (phases[i].is_packing)
-      most = call_intrinsic(c, "llvm.smax", c->m->i64, (value[]){most, emit_pack_bytes(c, &phases[i])}, 2);
-  return LLVMBuildNSWAdd(c->b, scratch_offset(c, c->k->buffers.count), most, "");
-}
 static value kernel_cost(struct codegen *c, const struct phase *phases, int count) {
   value sum = LLVMConstReal(c->m->f64, 100);
   for (int i = 0; i < count; i++)
-    if (!phases[i].is_packing)
-      sum = LLVMBuildFAdd(c->b, sum, emit_phase_cost(c, &phases[i]), "");
+    sum = LLVMBuildFAdd(c->b, sum, emit_phase_cost(c, &phases[i]), "");
   value most = LLVMConstReal(c->m->f64, 1e15);
   sum = call_intrinsic(c, "llvm.minnum", c->m->f64, (value[]){sum, most}, 2);
   return LLVMBuildFPToSI(c->b, sum, c->m->i64, "");
@@ -202,7 +187,7 @@ static value emit_query(struct codegen *c, const struct phase *phases, int count
     LLVMAddCase(which, const_i64(c, what), block);
     LLVMPositionBuilderAtEnd(c->b, block);
     c->generation++;
-    value answer = what == KERNEL_SCRATCH ? scratch_bytes(c, phases, count)
+    value answer = what == KERNEL_SCRATCH ? scratch_offset(c, c->k->buffers.count)
                  : what == KERNEL_PHASES  ? const_i64(c, count)
                  : what == KERNEL_COST    ? kernel_cost(c, phases, count)
                  : what == KERNEL_SHARING ? kernel_sharing(c)
@@ -231,6 +216,6 @@ void emit_kernel(struct cpu_module *m, const struct kernel *k, value out[2]) {
   int count = kernel_phases(&c, phases);
   for (int i = 0; i < count; i++)
     functions[i] = emit_phase(&c, &phases[i], i);
-  out[0] = emit_run(&c, functions, phases, count);
+  out[0] = emit_run(&c, functions, count);
   out[1] = emit_query(&c, phases, count);
 }

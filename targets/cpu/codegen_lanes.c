@@ -382,25 +382,6 @@ void lanes_leave(struct codegen *c, uint32_t local, const struct stmt *body) {
   codegen_flags(c);
 }
 
-static bool has_gather(struct codegen *c, expr_id e, uint8_t *seen) {
-  const struct expr *x = expr_get(c->k, e);
-  if (seen[e])
-    return false;
-  seen[e] = 1;
-  if (x->op == SCALAR_LOAD && (c->flags[e] & EXPR_VARYING) && access_is_scattered(c, (uint32_t)x->imm, &c->k->operands.items[x->first]))
-    return true;
-  for (int i = 0; i < x->count; i++)
-    if (has_gather(c, expr_operand(c->k, e, i), seen))
-      return true;
-  return false;
-}
-bool expr_is_strided(struct codegen *c, expr_id e, uint32_t local) {
-  lanes_enter(c, local, 4, NULL);
-  bool strided = has_gather(c, e, arena_alloc(&c->m->arena, c->k->exprs.count));
-  lanes_leave(c, local, NULL);
-  return strided;
-}
-
 value mask_of(struct codegen *c, value base, value end, uint32_t lanes) {
   value left = LLVMBuildNSWSub(c->b, end, base, "");
   left = call_intrinsic(c, "llvm.smin", c->m->i64, (value[]){left, const_i64(c, lanes)}, 2);

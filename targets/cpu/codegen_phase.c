@@ -239,16 +239,8 @@ static void plan_phase(struct codegen *c, const struct stmt *s, struct phase *p)
   if (p->is_serial)
     return;
   merge_chain(c, p);
-  struct phase *plain = arena_alloc(&c->m->arena, sizeof *plain);
-  *plain = *p;
-  if (plan_packing(c, p) && p->pack.always)
-    return;
-  choose_lane_loop(c, plain);
-  choose_copy_loop(c, plain);
-  if (p->has_packing)
-    p->otherwise = plain;
-  else
-    *p = *plain;
+  choose_lane_loop(c, p);
+  choose_copy_loop(c, p);
 }
 
 /* A nest with marks: its outermost loops of tasks are the chain. */
@@ -286,13 +278,6 @@ static bool add_phase(struct codegen *c, const struct stmt *s, struct phase_list
     return false;
   p->condition_count = list->condition_count;
   memcpy(p->conditions, list->conditions, sizeof p->conditions);
-  if (p->has_packing) {
-    if (list->count == PHASES_MAX)
-      return false;
-    list->items[list->count] = *p;
-    list->items[list->count++].is_packing = false;
-    p->is_packing = true;
-  }
   return !p->is_serial;
 }
 /* false: these are no phases. */
@@ -466,7 +451,7 @@ static void emit_told_tiles(struct codegen *c, const struct phase *p, value firs
 
 /* while (at < last) { the row's indices; from its column to its end or the range's; at += what was done } */
 static void emit_plain_tiles(struct codegen *c, const struct phase *p, value begin, value end) {
-  value units[CHAIN_MAX], elements = emit_phase_elements(c, p), grain = emit_plain_grain(c, p);
+  value units[CHAIN_MAX], elements = emit_phase_elements(c, p), grain = emit_phase_grain(c, p);
   value first = LLVMBuildNSWMul(c->b, begin, grain, "");
   value last = call_intrinsic(c, "llvm.smin", c->m->i64, (value[]){LLVMBuildNSWMul(c->b, end, grain, ""), elements}, 2);
   int count = p->loop_count;
@@ -509,27 +494,5 @@ static void emit_plain_tiles(struct codegen *c, const struct phase *p, value beg
 }
 
 void emit_phase_tiles(struct codegen *c, const struct phase *p, value begin, value end) {
-  if (p->is_scheduled) {
-    emit_scheduled_tiles(c, p, begin, end);
-    return;
-  }
-  if (p->is_packing) {
-    emit_pack_tiles(c, p, begin, end);
-    return;
-  }
-  if (!p->has_packing || !p->otherwise) {
-    (p->has_packing ? emit_packed_tiles : emit_plain_tiles)(c, p, begin, end);
-    return;
-  }
-  LLVMBasicBlockRef packed = new_block(c, "packed"), plain = new_block(c, "plain"), done = new_block(c, "tiles_done");
-  LLVMBuildCondBr(c->b, emit_pack_condition(c, p), packed, plain);
-  LLVMPositionBuilderAtEnd(c->b, packed);
-  c->generation++;
-  emit_packed_tiles(c, p, begin, end);
-  LLVMBuildBr(c->b, done);
-  LLVMPositionBuilderAtEnd(c->b, plain);
-  c->generation++;
-  emit_plain_tiles(c, p->otherwise, begin, end);
-  LLVMBuildBr(c->b, done);
-  LLVMPositionBuilderAtEnd(c->b, done);
+  (p->is_scheduled ? emit_scheduled_tiles : emit_plain_tiles)(c, p, begin, end);
 }

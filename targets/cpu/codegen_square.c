@@ -2,8 +2,8 @@
  * vectors, transposed in registers, and what is computed of them is stored as vectors. Otherwise each element would be stored by itself. */
 #include "targets/cpu/codegen.h"
 
-/* A step for each bit of the numbers. */
-void emit_transpose(struct codegen *c, value *v, uint32_t n) {
+/* n vectors of n lanes, n a power of two: v[i][j] becomes v[j][i]. A step for each bit of the numbers. */
+static void emit_transpose(struct codegen *c, value *v, uint32_t n) {
   value low[COPIES_MAX], high[COPIES_MAX];
   for (uint32_t bit = 1; bit < n; bit *= 2) {
     for (uint32_t e = 0; e < n; e++) {

@@ -170,16 +170,13 @@ static void emit_rolled_stores(struct codegen *c, const struct stmt *s) {
   loop_end(c, &loop);
 }
 
-/* The last copy first: where copies stand for the same row (codegen_packed.c), what the first of them stores counts. */
 static void emit_stores(struct codegen *c, const struct stmt *s) {
   if (c->copies > 1 && c->lanes > 1 && stmt_operations(c, s) > LONG_STORE) {
     emit_rolled_stores(c, s);
     return;
   }
-  for (uint32_t i = c->copies; i-- > 0;) {
-    c->copy = i;
+  for (c->copy = 0; c->copy < c->copies; c->copy++)
     emit_store(c, s);
-  }
   c->copy = 0;
 }
 

@@ -22,6 +22,10 @@ struct choice_case {
 #define TRANSPOSED(rows, depth, columns)                                                                                         \
   "kernel k(in a: f32[" rows "," depth "], in b: f32[" columns "," depth "], out c: f32[" rows "," columns "]) { par i0 < " rows \
   " { par i1 < " columns " { var v0: f32 = 0:f32 red i2 < " depth " { v0 = add(v0, mul(a[i0,i2], b[i1,i2])) } c[i0,i1] = v0 } } }"
+/* c = a*b, of which nothing is known: b[rows,columns], an element of it at `index`. */
+#define OPEN_PRODUCT(rows, columns, index)                                                                                              \
+  "kernel k(in a: f32[n0,n1], in b: f32[" rows "," columns "], out c: f32[n0,n2]) sizes 3 { par i0 < n0 { par i1 < n2 { var v0: f32 = " \
+  "0:f32 red i2 < n1 { v0 = add(v0, mul(a[i0,i2], b[" index "])) } c[i0,i1] = v0 } } }"
 #define ACROSS_OPEN(rows, columns)                                                                                         \
   "kernel k(in a: f32[n0," rows "], in b: f32[n0," columns "], out c: f32[" rows "," columns "]) sizes 1 { par i0 < " rows \
   " { par i1 < " columns " { var v0: f32 = 0:f32 red i2 < n0 { v0 = add(v0, mul(a[i2,i0], b[i2,i1])) } c[i0,i1] = v0 } } }"
@@ -171,7 +175,7 @@ static const struct choice_case cases[] = {
   {"few rows", PRODUCT("8", "256", "512", ""), "x86-64-v4",
    "split n 48 -> no ni; order no m ni; split m 8 -> mo mi; sink mi ni under ka in register"},
   {"few rows, 16 registers", PRODUCT("4", "128", "256", ""), "x86-64-v3", "split m 4 -> mo mi; sink"},
-  {"few rows, no multiply-add", PRODUCT("8", "256", "512", ""), "x86-64", NULL},
+  {"few rows, no multiply-add", PRODUCT("8", "256", "512", ""), "x86-64", "-> m n k; split n 8 -> ns ni"},
   {"columns that are no whole tile", PRODUCT("3136", "64", "24", ""), "x86-64-v3", "split n 24"},
   {"a factor beyond L2 is asked for ahead", PRODUCT("12", "1024", "1024", ""), "x86-64-v4", "fetch b at ka ahead 16"},
   {"also by one row of tiles", PRODUCT("8", "1024", "1024", ""), "x86-64-v4", "split m 8 -> mo mi; sink mi ni under ka in register; fetch"},
@@ -194,8 +198,9 @@ static const struct choice_case cases[] = {
   {"rows that are no whole tiles end in smaller ones", PRODUCT("65", "2048", "1024", ""), "x86-64-v4",
    "sink m nj ni under kb in stack; stage b at kb by nj kk ni -> pj pk pi; order pk pj pi; fetch b at pk ahead 16; split m 8 -> mo mi tail "
    "cut 4 2 1; order mo nj mi ni; sink mi ni under kk in register"},
-  {"many rows are packed", PRODUCT("2048", "1024", "1024", ""), "x86-64-v4", NULL},
-  {"open rows, when they are few", PRODUCT("n0", "256", "512", " sizes 1"), "x86-64-v4", "when n0 < "},
+  {"many rows meet a copied block", PRODUCT("2048", "1024", "1024", ""), "x86-64-v4",
+   "stage b at kb by nj kk ni -> pj pk pi; order pk pj pi; fetch b at pk ahead 16"},
+  {"open rows", PRODUCT("n0", "256", "512", " sizes 1"), "x86-64-v4", "split m 6 -> mo mi tail cut 4 2 1"},
   {"open rows, few by tiles, others by blocks", PRODUCT("n0", "784", "128", " sizes 1"), "x86-64-v3",
    "run ni lanes else: name i0 i1 i2 -> m n k; fma; split n 16 -> ns ni; split ns 1 -> no nj; split m 258 -> mc mr; order mc no mr nj ni; "
    "stage b at no by nj k ni"},
@@ -238,7 +243,10 @@ static const struct choice_case cases[] = {
    "stage b at kb by nj kk ni -> pj pk pi"},
   {"rows that lie apart, copied too", ACROSS("2048", "256", "2056"), "znver4",
    "split m 8 -> ms mi; split ms 8 -> mt mo; split mt 16 -> mc mb; order mc no mb mo nj mi ni; stage b at no by nj k ni"},
-  {"columns that lie apart, many rows", TRANSPOSED("256", "64", "128"), "x86-64-v4", NULL},
+  {"columns that lie apart, many rows", TRANSPOSED("256", "64", "128"), "x86-64-v4",
+   "split pk 16 -> pq pr; split pi 16 -> ps pt; order pj ps pq pt pr"},
+  {"columns that make no whole strip", TRANSPOSED("256", "64", "100"), "x86-64-v4", "order pj pq pi pr; split pi 16 -> ps pt tail cut 1"},
+  {"all sizes open", OPEN_PRODUCT("n1", "n2", "i2,i1"), "x86-64-v4", "split k 256 -> kb kk; sink mr nj ni under kb in stack"},
   {"columns that lie apart, and few terms", TRANSPOSED("128", "10", "128"), "x86-64-v3",
    "stage b at no by nj k ni -> pj pk pi; split pk 8 -> pq pr; split pi 8 -> ps pt"},
   {"columns that lie apart, rows that fill no vector", TRANSPOSED("33", "256", "512"), "x86-64-v4",
@@ -348,9 +356,8 @@ static const struct choice_case cases[] = {
    "var v0: f32 = 0:f32 red i3 < 256 { v0 = add(v0, mul(a[i0,i1,i3], b[i3,i2])) } c[i0,i1,i2] = v0 } } } }",
    "x86-64-v3",
    "order ba no m nj ni; stage b at no by nj k ni -> pj pk pi; order pk pj pi; fetch b at pk ahead 16; split m 6 -> mo mi tail cut 4 2 1"},
-  {"an open number of terms, in one block, and in more", ACROSS_OPEN("1024", "2048"), "x86-64-v3",
-   "when n0 < 257: name i0 i1 i2 -> m n k; fma; split n 16 -> ns ni; split ns 16 -> no nj; split m 4 -> ms mi; split ms 8 -> mb mo; order "
-   "no mb mo nj mi ni; stage b at no by nj k ni"},
+  {"an open number of terms, in place, and in blocks", ACROSS_OPEN("1024", "2048"), "x86-64-v3",
+   "run ni lanes else: name i0 i1 i2 -> m n k; fma; split n 16 -> ns ni"},
   {"a column of taps: all of them are copied", COLUMN("2", "16", "512", "512"), "x86-64-v3", "stage b at mo by .0 kb mi -> mp0 kbp mp"},
   {"phases of a gradient, each by itself", PHASES, "x86-64-v3", "stage b at mo"},
   {"by channel, channels innermost", BY_CHANNEL("56", "128"), "x86-64-v4",

@@ -38,7 +38,9 @@ struct join_case {
 static const struct join_case cases[] = {
   {"attention", LONG, "main: q, k, v -> y", "x86-64-v4", JOINED},
   {"for several CPUs", LONG, "main: q, k, v -> y", "x86-64-v3,x86-64-v4", JOINED},
-  {"not where one of them has no schedule for it", LONG, "main: q, k, v -> y", "x86-64,x86-64-v4", APART},
+  {"also where products are rounded", LONG, "main: q, k, v -> y", "x86-64,x86-64-v4", JOINED},
+  {"not where one of them has no schedule for it: its cache is too small", QKV("4096", "32") ATTENTION("", "q", "k", "v"),
+   "main: q, k, v -> y", "x86-64,x86-64-v4", APART},
   {"what somebody else takes is stored, too", LONG, "main: q, k, v -> y, p", "x86-64-v4", "LineUp BatchMatMulV2_Softmax_BatchMatMulV2(1) "},
   {"little is left in the caches", QKV("256", "32") ATTENTION("", "q", "k", "v"), "main: q, k, v -> y", "x86-64-v4", APART},
   {"rows that have no blocks", QKV("1531", "32") ATTENTION("", "q", "k", "v"), "main: q, k, v -> y", "x86-64-v4", APART},
