@@ -254,7 +254,7 @@ static int place_of(const struct machine *machine, const struct product_work *w)
   return !product_is_far(machine, w) ? PLACE_NEAR : w->k * w->width * w->bytes / PAGE_BYTES > PAGES ? PLACE_PAGED : PLACE_FAR;
 }
 #define PLAIN_ROWS 8            /* whose sums stay in registers, so that they share what they load */
-#define PLAIN_ACROSS_SHARE 0.65 /* of the peak, at least, where they lie across */
+#define PLAIN_ACROSS_SHARE 0.40 /* of the peak, at least, where they lie across */
 
 /* Of a second factor that lies along the columns: what is not in L2 comes again for each few rows. */
 static double plain_lines(const struct machine *machine, const struct product_work *w) {
@@ -264,9 +264,17 @@ static double plain_lines(const struct machine *machine, const struct product_wo
          ? w->k * lines_of(machine, w, w->width) * (w->m < PLAIN_ROWS ? rates->line[false] : line * divide_up(w->m, PLAIN_ROWS))
          : 0;
 }
+/* Of an equal number of rows, four at least, or of eight; those that are left go one by one, and wait for each other. */
+static double plain_rows(const struct product_work *w) {
+  for (int rows = PLAIN_ROWS; rows >= PLAIN_ROWS / 2; rows--)
+    if (w->is_open || w->m < PLAIN_ROWS || (int64_t)w->m % rows == 0)
+      return w->m;
+  double rest = (double)((int64_t)w->m % PLAIN_ROWS);
+  return w->m + rest * (PLAIN_ROWS / 2 - 1);
+}
 double product_plain_cycles(const struct machine *machine, const struct product_work *w) {
   const struct rates *rates = rates_of(machine);
-  double vectors = divide_up(w->width, w->lanes), fmas = w->m * w->k * vectors / machine->fma_rate;
+  double vectors = divide_up(w->width, w->lanes), fmas = plain_rows(w) * w->k * vectors / machine->fma_rate;
   double tiles = divide_up(w->m, PLAIN_ROWS) * vectors / PLAIN_VECTORS * (rates->plain_ends + PLAIN_ROWS * PLAIN_VECTORS * STORE_CYCLES);
   if (w->is_along)
     return w->batch * (fmas + tiles + divide_up(w->m, PLAIN_ROWS) * w->k * w->width * rates->gather[place_of(machine, w)]);
@@ -428,7 +436,7 @@ double filter_tile_cycles(const struct machine *machine, int64_t rows, int64_t v
 
 #define TERM_SHARE 0.90        /* of the rate at which loads and multiply-adds begin */
 #define TESTED_SHARE 0.40      /* of the peak: each term asks */
-#define PIXELS_SHARE 0.6       /* and at least, without a test: rows of pixels are few */
+#define PIXELS_SHARE 0.6       /* and at least, without a test, of a filter beyond L2: rows of pixels are few */
 #define BROADCAST_CYCLES 0.1   /* a row's factor, for each vector */
 #define PAIR_BYTES 128         /* that come from beyond the second cache together, */
 #define PAIR_CYCLES 8.5        /* so many cycles apart, */
@@ -437,7 +445,7 @@ double filter_tile_cycles(const struct machine *machine, int64_t rows, int64_t v
 double conv_product_cycles(const struct machine *machine, const struct product_work *w) {
   double all = product_plain_cycles(machine, w),
          least = w->batch * w->m * w->k * divide_up(w->width, w->lanes) / machine->fma_rate / PIXELS_SHARE;
-  return all > least ? all : least;
+  return product_is_far(machine, w) && all < least ? least : all;
 }
 double conv_plain_cycles(const struct machine *machine, double vectors, double terms, double apart) {
   return vectors * terms * (1 / machine->fma_rate / TESTED_SHARE + apart);
