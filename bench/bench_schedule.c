@@ -2,7 +2,7 @@
  *
  *   ninja bench_schedule && ./bench_schedule [-v] [PART OF A NAME]
  *
- * Each proposed schedule and the target's own way are timed in turn, round after round, by the thread's own clock; a figure is the best of
+ * Each proposed schedule and plain loops, `own`, are timed in turn, round after round, by the thread's own clock; a figure is the best of
  * its rounds, beside the core's peak of the same run. `loss` is the time of the chosen one over the best one's, less 1. -v: every
  * candidate with its steps. */
 #include <stdio.h>
@@ -158,7 +158,7 @@ static const char *case_name(struct arena *arena, const struct bench_case *c) {
 /* ---- measuring ---- */
 
 struct run {
-  const char *steps; /* NULL: the target's own way */
+  const char *steps; /* NULL: plain loops */
   double cycles, seconds;
   struct kernel *kernel;
 };
@@ -232,7 +232,7 @@ static double bench_case(const struct bench_case *c, double peak, bool verbose) 
          flops / best->seconds / peak, flops / chosen->seconds / peak, loss * 100, chosen->steps ? "" : "own");
   for (uint32_t i = 0; i < all.count && verbose; i++)
     printf("    %6.2f %12.0f %s\n", flops / all.items[i].seconds / peak, all.items[i].cycles,
-           all.items[i].steps ? all.items[i].steps : "the target's own way");
+           all.items[i].steps ? all.items[i].steps : "plain loops");
   fflush(stdout);
   vec_free(&all);
   arena_deinit(&arena);

@@ -37,7 +37,7 @@ struct blocked {
 #define ROWS_MIN 16      /* fewer do not pay for the copy */
 #define TERMS 512        /* of a block, at most, */
 #define TERMS_COPIED 256 /* where the first factor is copied too, or it is open how many there are */
-#define TERMS_MIN 32     /* of a sum: fewer do not pay for its tile, unless the second factor lies along it, as the target packs it, too */
+#define TERMS_MIN 32     /* of a sum: fewer do not pay for its tile, unless the second factor lies along it: plain loops gather */
 #define TASKS_MIN 8
 #define OPEN_ROWS 256         /* of a task, where their number is open */
 #define STRIPS_IN_PLACE 3     /* of a task: runs that long of a row's columns */

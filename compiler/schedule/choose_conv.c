@@ -8,7 +8,7 @@
  * lines are asked for ahead. One beyond L2, and one whose rows find few sets of the caches, may be copied by each task, the vectors that it
  * needs of all taps; one that lies along the sum, as in the gradient of an input, always is, and squares are transposed in registers then.
  * Of a depthwise one the image's channels lie along the vectors too: columns of an image that several taps meet are loaded once, and
- * channels are innermost, as they lie. (Without a test the target's own way is as good there.) */
+ * channels are innermost, as they lie. (Without a test plain loops are as good there.) */
 #include <math.h>
 
 #include "compiler/schedule/axis_words.h"

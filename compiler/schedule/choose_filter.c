@@ -32,7 +32,7 @@ struct filter {
 #define BLOCK_PIXELS_MIN 64 /* of fewer the sums come and go too often; */
 #define FEW_PIXELS_MIN 48   /* those of few registers */
 #define IMAGES_USUAL 32     /* where their number is open */
-#define GROUPS_COST 4       /* the target packs no groups: of eight channels 28M cycles, where as many terms of one group take 4M */
+#define GROUPS_COST 4       /* as plain loops: of eight channels 28M cycles, where as many terms of one group take 4M */
 
 /* ---- which nests ---- */
 
