@@ -51,9 +51,9 @@ static status collect(struct build *b, const struct part_ref *part, struct flow 
 static status schedule_for(struct build *b, const struct kernel *k, const char *cpu, struct tuner *tuner, struct scheduled_kernel *out) {
   struct schedule s = {0};
   out->cpu = cpu;
-  if (b->options.math == MATH_STRICT)
-    return OK; /* schedules order sums anew, and fuse products into them */
-  TRY(schedule_choose(k, machine_find(cpu), tuner, &b->arena, &out->steps));
+  bool is_strict = b->options.math == MATH_STRICT;
+  struct machine machine = is_strict ? machine_strict(machine_find(cpu)) : *machine_find(cpu);
+  TRY(schedule_choose(k, &machine, is_strict ? NULL : tuner, &b->arena, &out->steps));
   if (!out->steps)
     return OK;
   TRY(schedule_parse(out->steps, &b->arena, &s));

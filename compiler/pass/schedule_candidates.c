@@ -37,8 +37,10 @@ static status visit(struct build *b, const struct part_ref *part, struct flow *f
     map_insert(&p->known, key, id);
     for (uint32_t c = 0; c < b->cpus.count; c++) {
       const char *cpu = b->cpus.items[c].name;
-      int shared = schedule_shared_loops(n->kernel, machine_find(cpu), &b->arena);
-      struct nest nest = nest_first(n->kernel, &uses, machine_find(cpu), &b->arena);
+      const struct machine *found = machine_find(cpu);
+      struct machine machine = b->options.math == MATH_STRICT ? machine_strict(found) : *found;
+      int shared = schedule_shared_loops(n->kernel, &machine, &b->arena);
+      struct nest nest = nest_first(n->kernel, &uses, &machine, &b->arena);
       for (nest.shared = shared; nest.top; nest_next(&nest))
         print_nest(p, &nest, cpu);
     }
@@ -48,10 +50,6 @@ static status visit(struct build *b, const struct part_ref *part, struct flow *f
 
 status candidates_print(struct build *b, FILE *out) {
   struct printer p = {.out = out};
-  if (b->options.math == MATH_STRICT) {
-    fputs("--math strict: all kernels are left to the target\n", out);
-    return OK;
-  }
   status result = part_each_flow(b, visit, &p);
   map_deinit(&p.known);
   return result;

@@ -91,7 +91,7 @@ void nest_candidates(const struct nest *n, struct candidates *out) {
     }
     return;
   }
-  if (!found || !has_matrix(&c))
+  if (!n->machine->is_strict && (!found || !has_matrix(&c)))
     propose_parts(n, out);
   if (!found)
     propose_squares(n, out);
@@ -110,11 +110,22 @@ int stmt_loops(const struct stmt *s) {
   return count;
 }
 
+/* Whether products round by themselves, and sums keep their order and all terms. */
+static bool keeps_values(const struct schedule *s) {
+  for (uint32_t i = 0; i < s->variants.count; i++)
+    for (uint32_t j = 0; j < s->variants.items[i].steps.count; j++) {
+      const struct step *step = &s->variants.items[i].steps.items[j];
+      if (step->op == STEP_FMA || step->op == STEP_PART || step->regroup || (step->op == STEP_CUT && !step->n[0]))
+        return false;
+    }
+  return true;
+}
 /* What a kernel's form does not allow the steps themselves refuse: generators look at sizes and roles alone. */
 bool nest_allows(const struct nest *n, const char *steps) {
   struct schedule s = {0};
   struct kernel *out;
-  return schedule_parse(steps, n->arena, &s) == OK && schedule_apply(n->k, &s, n->arena, &out) == OK;
+  bool may = schedule_parse(steps, n->arena, &s) == OK && (!n->machine->is_strict || keeps_values(&s));
+  return may && schedule_apply(n->k, &s, n->arena, &out) == OK;
 }
 const char *candidate_text(const struct candidate *c, struct arena *arena) {
   return c->below ? arena_printf(arena, "when n%u < %lld: %s else:", c->size, (long long)c->below, c->steps) : c->steps;

@@ -8,22 +8,16 @@
 #define KB INT64_C(1024)
 #define MB (1024 * KB)
 
-#define WIDE_AT(kind, fmas, l1, l2, l3, ...)                                             \
-  {                                                                                      \
-    kind, 4, 64, 32, true, fmas, {(l1)*KB, (l2)*KB, (l3)*KB, INT64_MAX}, { __VA_ARGS__ } \
-  }
+#define WIDE_AT(kind, fmas, l1, l2, l3, ...) \
+  { kind, 4, 64, 32, true, fmas, {(l1)*KB, (l2)*KB, (l3)*KB, INT64_MAX}, {__VA_ARGS__}, false }
 /* Rates of 512-bit servers of several makers lie within a quarter of these, but for those with their own; the last level is what a core has
  * of it when all work. */
 #define WIDE(kind, fmas, l1, l2, l3) WIDE_AT(kind, fmas, l1, l2, l3, 128, 48, 16, 6)
-#define HALF_AT(kind, l1, l2, l3, ...)                                                \
-  {                                                                                   \
-    kind, 3, 32, 16, true, 2, {(l1)*KB, (l2)*KB, (l3)*KB, INT64_MAX}, { __VA_ARGS__ } \
-  }
+#define HALF_AT(kind, l1, l2, l3, ...) \
+  { kind, 3, 32, 16, true, 2, {(l1)*KB, (l2)*KB, (l3)*KB, INT64_MAX}, {__VA_ARGS__}, false }
 #define HALF(kind, l1, l2, l3) HALF_AT(kind, l1, l2, l3, 64, 32, 12, 6)
-#define OLD(kind, level)                                                                    \
-  {                                                                                         \
-    kind, level, 16, 16, false, 1, {32 * KB, 256 * KB, 2 * MB, INT64_MAX}, { 32, 16, 8, 4 } \
-  }
+#define OLD(kind, level) \
+  { kind, level, 16, 16, false, 1, {32 * KB, 256 * KB, 2 * MB, INT64_MAX}, {32, 16, 8, 4}, false }
 
 /* The first whose name is part of the CPU's. Sizes of caches are their makers'; what levels deliver was measured on servers with 512-bit
  * vectors and on a Zen 3: the other 256-bit rows have what is usual. */
@@ -117,4 +111,10 @@ const struct machine *machine_find(const char *cpu) {
     if (strcmp(cpu, narrow[i].name) == 0)
       return &narrow[i];
   return &usual;
+}
+struct machine machine_strict(const struct machine *machine) {
+  struct machine strict = *machine;
+  strict.has_fma = false;
+  strict.is_strict = true;
+  return strict;
 }

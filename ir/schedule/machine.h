@@ -26,8 +26,11 @@ struct machine {
   double fma_rate;          /* vector multiply-adds a cycle */
   int64_t bytes[LEVELS];    /* that one core can use of a level; memory: no limit */
   double bandwidth[LEVELS]; /* bytes a cycle that one core reads from a level */
+  bool is_strict;           /* --math strict: only what keeps all values is chosen for it */
 };
 
+/* The same for --math strict: products round by themselves. */
+struct machine machine_strict(const struct machine *machine);
 /* The machine of a --cpu name, also one that LLVM alone knows; NULL and "native": the one at hand. Never NULL. */
 const struct machine *machine_find(const char *cpu);
 

@@ -108,6 +108,38 @@ static void products_of_open_sizes_give_the_bits_of_their_schedules(void **state
   }
 }
 
+/* Under --math strict schedules have the bits of the plain kernel. */
+static void strict_schedules_keep_all_values(void **state) {
+  (void)state;
+  static const char *const texts[] = {PRODUCT("40", "300", "83", ""), TRANSPOSED("33", "260", "70"), TRANSPOSED("5", "64", "96"),
+                                      OPEN_PRODUCT("n1", "n2", "i2,i1"), PRODUCT("3", "1024", "1100", "")};
+  static const int64_t sizes[] = {40, 30, 83};
+  int scheduled = 0;
+  for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+    struct arena arena;
+    struct schedule s = {0};
+    struct machine machine = machine_strict(machine_find("native"));
+    char what[200];
+    const char *steps;
+    arena_init(&arena);
+    struct kernel *k = parsed(texts[i], &arena), *out = k;
+    assert_int_equal(schedule_choose(k, &machine, NULL, &arena, &steps), OK);
+    scheduled += steps != NULL;
+    if (!steps) { /* plain loops are as good */
+      arena_deinit(&arena);
+      continue;
+    }
+    if (strstr(steps, "fma") || schedule_parse(steps, &arena, &s) != OK || schedule_apply(k, &s, &arena, &out) != OK)
+      test_fail("%s: %s", texts[i], steps);
+    struct compiled made = compile_kernels(&out, 1, "native");
+    if (!agree(k, made.code, sizes, 0, 0, what, sizeof what))
+      test_fail("%s: %s", texts[i], what);
+    dlclose(made.handle);
+    arena_deinit(&arena);
+  }
+  assert_true(scheduled > 0);
+}
+
 /* Squares of a vector and of half of one, with rests of both axes; of what is computed of two elements that lie across, one along and one
  * of a row; of doubles and integers. */
 static void transpositions_give_the_bits_of_their_schedules(void **state) {
@@ -306,6 +338,7 @@ int main(void) {
     cmocka_unit_test(blocks_give_the_bits_of_their_schedules),
     cmocka_unit_test(what_is_open_gives_the_bits_of_its_schedules),
     cmocka_unit_test(products_of_open_sizes_give_the_bits_of_their_schedules),
+    cmocka_unit_test(strict_schedules_keep_all_values),
     cmocka_unit_test(convolutions_give_the_bits_of_their_schedules),
     cmocka_unit_test(transpositions_give_the_bits_of_their_schedules),
     cmocka_unit_test(squares_of_long_computations_are_found_at_once),
