@@ -12,12 +12,13 @@ struct cpu_list {
   struct {
     const char *name;
     uint32_t level; /* runtime/program/cpu.h */
+    struct machine machine;
   } items[PROGRAM_CPUS_MAX];
 };
 
 /* Reads a comma-separated list into *out, names into the arena. INVALID_ARGUMENT: an empty name, one that LLVM does not know, one
- * that is there twice, or more than PROGRAM_CPUS_MAX. */
-status cpus_read(const char *text, struct arena *arena, struct cpu_list *out);
+ * that is there twice, or more than PROGRAM_CPUS_MAX. strict: their machines are those of --math strict. */
+status cpus_read(const char *text, bool strict, struct arena *arena, struct cpu_list *out);
 const struct machine *cpu_machine(const struct cpu_list *cpus, uint32_t i);
 
 #endif

@@ -111,14 +111,13 @@ static double nest_cycles(const struct kernel *k, int number, const struct machi
   struct kernel_uses uses;
   struct nest n = nest_first(k, &uses, machine, arena);
   struct candidates all = {0};
-  struct contraction c;
   while (n.number < number)
     nest_next(&n);
   nest_candidates(&n, &all);
   uint32_t best = candidates_cheapest(&n, &all);
   double cycles = in_panels && best == 0 ? 0 : all.items.items[best].cycles;
   vec_free(&all.items);
-  return cycles == 0 && !in_panels && contraction_find(&uses, n.top, &c) ? product_cycles(&n, &c) : cycles;
+  return cycles;
 }
 /* The buffer that the value is bound to: alone (takes_once). */
 static uint32_t buffer_of(const struct reader *r) {
@@ -413,7 +412,7 @@ static void finish(struct flow *f) {
 
 status pass_layout(struct build *b) {
   struct layouter l = {.build = b};
-  TRY(cpus_read(b->options.cpu ? b->options.cpu : "native", &b->arena, &b->cpus));
+  TRY(cpus_read(b->options.cpu ? b->options.cpu : "native", b->options.math == MATH_STRICT, &b->arena, &b->cpus));
   if (b->options.math == MATH_STRICT)
     return OK; /* panels need schedules, which order sums anew */
   status result = part_each(b, add_part, &l);

@@ -48,12 +48,10 @@ static status collect(struct build *b, const struct part_ref *part, struct flow 
   return OK;
 }
 
-static status schedule_for(struct build *b, const struct kernel *k, const char *cpu, struct tuner *tuner, struct scheduled_kernel *out) {
+static status schedule_for(struct build *b, const struct kernel *k, uint32_t cpu, struct tuner *tuner, struct scheduled_kernel *out) {
   struct schedule s = {0};
-  out->cpu = cpu;
-  bool is_strict = b->options.math == MATH_STRICT;
-  struct machine machine = is_strict ? machine_strict(machine_find(cpu)) : *machine_find(cpu);
-  TRY(schedule_choose(k, &machine, is_strict ? NULL : tuner, &b->arena, &out->steps));
+  out->cpu = b->cpus.items[cpu].name;
+  TRY(schedule_choose(k, cpu_machine(&b->cpus, cpu), tuner, &b->arena, &out->steps));
   if (!out->steps)
     return OK;
   TRY(schedule_parse(out->steps, &b->arena, &s));
@@ -90,8 +88,8 @@ static status schedule_all(struct build *b, struct scheduler *s) {
     TRY(prepare_tuner(b, s, &tuner));
   for (uint32_t i = 0; i < s->kernels.count; i++)
     for (uint32_t c = 0; c < b->cpus.count; c++) {
-      const char *cpu = b->cpus.items[c].name;
-      TRY(schedule_for(b, s->kernels.items[i].kernel, cpu, tunes && is_here(cpu) ? &tuner : NULL, &s->kernels.items[i].made[c]));
+      bool measures = tunes && is_here(b->cpus.items[c].name) && b->options.math != MATH_STRICT;
+      TRY(schedule_for(b, s->kernels.items[i].kernel, c, measures ? &tuner : NULL, &s->kernels.items[i].made[c]));
     }
   if (tunes && !b->options.quiet)
     fprintf(stderr, "tuned: %u loop nests measured, %u known from before, %u left to the cost model\n", tuner.measured, tuner.known,

@@ -37,10 +37,9 @@ static status visit(struct build *b, const struct part_ref *part, struct flow *f
     map_insert(&p->known, key, id);
     for (uint32_t c = 0; c < b->cpus.count; c++) {
       const char *cpu = b->cpus.items[c].name;
-      const struct machine *found = machine_find(cpu);
-      struct machine machine = b->options.math == MATH_STRICT ? machine_strict(found) : *found;
-      int shared = schedule_shared_loops(n->kernel, &machine, &b->arena);
-      struct nest nest = nest_first(n->kernel, &uses, &machine, &b->arena);
+      const struct machine *machine = cpu_machine(&b->cpus, c);
+      int shared = schedule_shared_loops(n->kernel, machine, &b->arena);
+      struct nest nest = nest_first(n->kernel, &uses, machine, &b->arena);
       for (nest.shared = shared; nest.top; nest_next(&nest))
         print_nest(p, &nest, cpu);
     }

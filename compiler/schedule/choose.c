@@ -64,6 +64,27 @@ static void take_turns(const struct nest *n, struct contraction *c) {
   for (int i = 0; i < n->shared && i < c->par_count; i++)
     c->axes[i].role = ROLE_BATCH;
 }
+/* Of plain loops over a product; generators of other classes know better. What is open is taken for what generators take it for. */
+static double plain_cycles(const struct nest *n, const struct contraction *c) {
+  const struct contraction_axis *sum = &c->axes[c->axis_count - 1];
+  double bytes = (double)dtype_size(c->dtype), of[3] = {1, 1, 1}; /* rows, columns, terms */
+  struct product_work w = {.batch = 1, .bytes = bytes, .lanes = (double)n->machine->vector_bytes / bytes};
+  for (int i = 0; i < c->axis_count; i++) {
+    static const double usual[] = {ROWS_USUAL, COLUMNS_USUAL, TERMS_USUAL};
+    const struct contraction_axis *a = &c->axes[i];
+    int kind = i >= c->par_count ? 2 : a->role == ROLE_N ? 1 : a->role == ROLE_M ? 0 : -1;
+    double extent = (double)(a->extent >= 0 ? a->extent : a->most >= 0 ? a->most : 1);
+    *(kind < 0 ? &w.batch : &of[kind]) *= a->extent < 0 && a->most < 0 && kind >= 0 ? usual[kind] : extent;
+    w.is_open = w.is_open || (kind == 0 && a->extent < 0);
+  }
+  w.m = of[0];
+  w.width = of[1];
+  w.k = of[2];
+  w.is_transposed = sum->stride[0] != 1;
+  w.is_along = sum->stride[1] == 1;
+  w.stride = (sum->stride[1] < 0 ? w.width : (double)sum->stride[1]) * bytes;
+  return product_plain_cycles(n->machine, &w);
+}
 /* By the class of the contraction. */
 static void propose_for_class(const struct nest *n, const struct contraction *c, struct candidates *out) {
   if (c->test) {
@@ -82,16 +103,19 @@ static void propose_for_class(const struct nest *n, const struct contraction *c,
 void nest_candidates(const struct nest *n, struct candidates *out) {
   struct contraction c;
   vec_push(&out->items, (struct candidate){0});
-  bool found = contraction_find(n->uses, n->top, &c);
+  bool found = contraction_find(n->uses, n->top, &c), is_product = found && has_matrix(&c);
+  if (is_product && n->shared)
+    take_turns(n, &c);
+  if (is_product)
+    out->items.items[0].cycles = plain_cycles(n, &c);
   if (n->shared) {
-    if (found && has_matrix(&c)) {
-      take_turns(n, &c);
+    if (is_product) {
       propose_products(n, &c, out);
       propose_product_blocks(n, &c, out);
     }
     return;
   }
-  if (!n->machine->is_strict && (!found || !has_matrix(&c)))
+  if (!n->machine->is_strict && !is_product)
     propose_parts(n, out);
   if (!found)
     propose_squares(n, out);

@@ -38,8 +38,8 @@ struct nest {
 
 /* Where sizes are open, candidates are judged for these; and those that are for few rows, or terms, beside each other for less. */
 #define ROWS_USUAL 64
-#define COLUMNS_USUAL 512
-#define TERMS_USUAL 1024
+#define COLUMNS_USUAL 1024
+#define TERMS_USUAL 2048
 #define ROWS_LESS 16
 #define TERMS_LESS 64
 #define FEW_ROWS 33 /* from so many rows on what is right for many of them is taken */
@@ -47,9 +47,7 @@ struct nest {
 static inline int64_t divide_up(int64_t a, int64_t by) { return (a + by - 1) / by; }
 
 /* False: it is no nest over panels; there are no other schedules for one that is. */
-bool propose_panels(const struct nest *n, const struct contraction *c, struct candidates *out); /* choose_panels.c */
-/* Cycles that plain loops take for a product, where no generator says. */
-double product_cycles(const struct nest *n, const struct contraction *c);
+bool propose_panels(const struct nest *n, const struct contraction *c, struct candidates *out);         /* choose_panels.c */
 void propose_products(const struct nest *n, const struct contraction *c, struct candidates *out);       /* choose_product.c */
 void propose_product_blocks(const struct nest *n, const struct contraction *c, struct candidates *out); /* choose_blocks.c */
 void propose_streams(const struct nest *n, const struct contraction *c, struct candidates *out);        /* choose_stream.c */

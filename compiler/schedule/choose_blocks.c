@@ -35,6 +35,7 @@ struct blocked {
 
 #define GROUP_MAX 8      /* tiles whose rows are copied together */
 #define ROWS_MIN 16      /* fewer do not pay for the copy */
+#define ROWS_COPIED 4    /* from so many on they do, where the second factor lies along the sum */
 #define TERMS 512        /* of a block, at most, */
 #define TERMS_COPIED 256 /* where the first factor is copied too, or it is open how many there are */
 #define TERMS_MIN 32     /* of a sum: fewer do not pay for its tile, unless the second factor lies along it: plain loops gather */
@@ -285,14 +286,21 @@ static void propose_height(const struct blocked *b, int64_t height, bool is_last
   propose_in_place(&t, out);
   propose_parts_of_rows(&t, out);
 }
+/* Rows of an open number that are fewer than squares pay for: plain loops are sums of vectors along the terms. */
+static void propose_single(const struct blocked *b, struct candidates *out) {
+  int64_t size = contraction_size(b->c, b->rows);
+  if (size >= 0)
+    vec_push(&out->items,
+             ((struct candidate){.steps = "", .cycles = out->items.items[0].cycles, .size = (uint32_t)size, .below = ROWS_COPIED}));
+}
 void propose_product_blocks(const struct nest *nest, const struct contraction *c, struct candidates *out) {
   struct blocked b = {.n = nest, .c = c};
   if (!is_blocked(&b))
     return;
   const struct axis_name names[] = {{b.rows, "m"}, {c->lanes, "n"}, {c->par_count, "k"}};
   b.words = axis_words_of(nest, c, "@", names, 3); /* `@`: where the number goes into words made of these */
-  double *plain = &out->items.items[0].cycles;
-  *plain = *plain > 0 ? *plain : product_plain_cycles(nest->machine, &b.work);
+  if (b.is_along && b.is_open)
+    propose_single(&b, out);
   for (const int64_t *height = heights_of(&b); *height; height++)
     propose_height(&b, *height, !height[1], out);
 }

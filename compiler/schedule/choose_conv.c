@@ -288,7 +288,7 @@ static void propose_staged(const struct conv *v, int64_t vectors, struct candida
   propose(v, f, out);
 }
 /* As plain loops. */
-static double plain_cycles(const struct conv *v) {
+static double loops_cycles(const struct conv *v) {
   const struct product_work work = {.batch = v->others,
                                     .m = (double)v->wide,
                                     .k = v->terms,
@@ -307,7 +307,7 @@ void propose_convs(const struct nest *n, const struct contraction *c, struct can
     return;
   const struct axis_name names[] = {{v.columns, "w"}, {c->lanes, "m"}, {v.taps, "t"}};
   v.words = axis_words_of(n, c, NULL, names, 3);
-  out->items.items[0].cycles = plain_cycles(&v);
+  out->items.items[0].cycles = loops_cycles(&v);
   bool may_copy = filter_bytes(&v) > (double)n->machine->bytes[LEVEL_L2] || is_crowded(&v);
   for (int64_t count = 1; count <= VECTORS_MAX && (count - 1) * v.lanes < v.width; count++) {
     if (!v.is_along)

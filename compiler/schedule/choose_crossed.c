@@ -54,7 +54,6 @@ void propose_crossed(const struct nest *nest, const struct contraction *c, struc
   bool is_product = (c->dtype == DTYPE_FLOAT || c->dtype == DTYPE_DOUBLE) && c->factor[0] == c->load[0] && c->factor[1] == c->load[1];
   if (!is_product || !find_sizes(&x))
     return;
-  out->items.items[0].cycles = product_plain_cycles(nest->machine, &x.work);
   double cycles = product_crossed_cycles(nest->machine, &x.work, x.vectors);
   vec_push(&out->items, ((struct candidate){.steps = steps_text(&x), .cycles = cycles}));
 }

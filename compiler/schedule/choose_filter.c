@@ -235,7 +235,7 @@ static void propose_windows(const struct filter *f, struct candidates *out) {
 }
 
 /* As plain loops. */
-static double plain_cycles(const struct filter *f) {
+static double loops_cycles(const struct filter *f) {
   const struct filter_work work = {
     .taps = (double)f->others, .rows = (double)f->extent, .columns = (double)f->width, .terms = f->pixels, .lanes = (double)f->lanes};
   double bytes = (double)(f->images * f->high * row_bytes(f, f->extent, f->width));
@@ -251,7 +251,7 @@ void propose_filters(const struct nest *n, const struct contraction *c, struct c
   const int par = c->par_count;
   const struct axis_name names[] = {{f.rows, "k"}, {par - 1, "m"}, {par, "n"}, {f.high_axis, "h"}, {f.high_axis + 1, "w"}};
   f.words = axis_words_of(n, c, NULL, names, 5);
-  out->items.items[0].cycles = plain_cycles(&f);
+  out->items.items[0].cycles = loops_cycles(&f);
   for (int64_t vectors = 1; vectors <= 4; vectors++) {
     propose_blocks(&f, vectors, LEVEL_L1, out);
     propose_blocks(&f, vectors, LEVEL_L2, out);

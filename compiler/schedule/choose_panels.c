@@ -160,11 +160,3 @@ bool propose_panels(const struct nest *n, const struct contraction *c, struct ca
   propose_tiles(&p, out);
   return true;
 }
-
-double product_cycles(const struct nest *n, const struct contraction *c) {
-  struct paneled p = {.n = n, .c = c};
-  find_sizes(&p);
-  p.work.is_transposed = c->axes[c->axis_count - 1].stride[0] != 1;
-  p.work.is_along = c->axes[c->axis_count - 1].stride[1] == 1;
-  return product_plain_cycles(n->machine, &p.work);
-}

@@ -59,7 +59,7 @@ static bool find_sizes(struct product *p) {
   w->is_open = p->open;
   w->is_transposed = c->axes[c->axis_count - 1].stride[0] != 1;
   int64_t apart = c->axes[c->axis_count - 1].stride[1];
-  w->stride = apart < 0 ? 0 : (double)apart * w->bytes;
+  w->stride = (apart < 0 ? w->width : (double)apart) * w->bytes;
   return true;
 }
 static bool is_product(struct product *p) {
@@ -166,27 +166,26 @@ static void propose_waiting(const struct product *p, const struct tile *t, struc
   double cycles = product_waiting_cycles(p->n->machine, &p->work, t, block);
   vec_push(&out->items, (struct candidate){.steps = waiting_text(p, t, group, block), .cycles = cycles});
 }
-/* For few rows, or terms, of an open number, what is right for many of them may not be. */
-static void propose_few(const struct product *p, const struct tile *t, bool fetch, struct candidate c, struct candidates *out) {
-  struct product_work less = p->work;
-  int64_t size = contraction_size(p->c, p->open ? p->rows : p->c->axis_count - 1);
-  less.m = p->open ? ROWS_LESS : less.m;
-  less.k = p->open ? less.k : TERMS_LESS;
-  c.less = product_tile_cycles(p->n->machine, &less, t, fetch);
-  vec_push(&out->items, c);
-  c.size = (uint32_t)size;
-  c.below = p->open ? FEW_ROWS : FEW_TERMS;
-  if (size >= 0)
+/* For few of an axis of open extent: what is right for many may not be. */
+static void propose_few(const struct product *p, int axis, int64_t below, struct candidate c, struct candidates *out) {
+  c.size = (uint32_t)contraction_size(p->c, axis);
+  c.below = below;
+  if (contraction_size(p->c, axis) >= 0)
     vec_push(&out->items, c);
 }
 static void propose(const struct product *p, const struct tile *t, bool fetch, struct candidates *out) {
   bool along = p->n->shared && !p->open;
   struct candidate c = {.steps = along ? along_rows_text(p, t) : steps_text(p, t, fetch),
                         .cycles = product_tile_cycles(p->n->machine, &p->work, t, fetch)};
-  if (p->open || p->terms_open)
-    propose_few(p, t, fetch, c, out);
-  else
-    vec_push(&out->items, c);
+  struct product_work less = p->work;
+  less.m = p->open ? ROWS_LESS : less.m;
+  less.k = p->terms_open ? TERMS_LESS : less.k;
+  c.less = p->open || p->terms_open ? product_tile_cycles(p->n->machine, &less, t, fetch) : 0;
+  vec_push(&out->items, c);
+  if (p->open)
+    propose_few(p, p->rows, FEW_ROWS, c, out);
+  if (p->terms_open)
+    propose_few(p, p->c->axis_count - 1, FEW_TERMS, c, out);
 }
 
 /* Tiles of very few rows are for very few rows; none is wider than the result. */
@@ -199,8 +198,6 @@ void propose_products(const struct nest *n, const struct contraction *c, struct 
   struct product p = {.n = n, .c = c};
   if (!is_product(&p))
     return;
-  double plain = product_plain_cycles(n->machine, &p.work), *known = &out->items.items[0].cycles;
-  *known = *known < plain ? plain : *known; /* what is a convolution, too, has been asked for as one */
   bool is_far = product_is_far(n->machine, &p.work) && p.work.m >= 8;
   for (const struct tile *t = product_tiles(n->machine); t->rows; t++) {
     if (suits(&p, t) && (!is_far || t->vectors == 2)) /* what lies far comes in few lines at a time */

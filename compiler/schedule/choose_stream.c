@@ -111,7 +111,7 @@ static double known_cycles(const struct stream *s) {
   int64_t rest = s->m % s->pass;
   return (double)(s->m / s->pass) * pass_cycles(s, s->pass) + (rest ? pass_cycles(s, rest) : 0);
 }
-static double plain_cycles(const struct stream *s, double rows) {
+static double loops_cycles(const struct stream *s, double rows) {
   struct product_work w = s->work;
   w.m = rows;
   return product_plain_cycles(s->n->machine, &w);
@@ -171,7 +171,7 @@ static void propose_open(const struct stream *s, struct candidates *out) {
                         .less = open_cycles(s, less),
                         .size = (uint32_t)contraction_size(s->c, s->open),
                         .below = ROWS_MAX / s->m + 1};
-  if (c.less * GAIN_MIN > plain_cycles(s, (double)(less * s->m)))
+  if (c.less * GAIN_MIN > loops_cycles(s, (double)(less * s->m)))
     return;
   c.steps = steps_text(s);
   vec_push(&out->items, c);
@@ -180,9 +180,6 @@ void propose_streams(const struct nest *nest, const struct contraction *c, struc
   struct stream s = {.n = nest, .c = c};
   if (!is_stream(&s))
     return;
-  double *own = &out->items.items[0].cycles;
-  if (*own == 0)
-    *own = plain_cycles(&s, (double)(s.open >= 0 ? ROWS_USUAL * s.m : s.m));
   if (s.open >= 0) {
     propose_open(&s, out);
     return;

@@ -106,7 +106,6 @@ void propose_turned(const struct nest *nest, const struct contraction *c, struct
   text = arena_printf(a, "%s; run%s %so %so tasks; run %si %sunroll; run %si %slanes", text, batch, m, n, n, squares, m,
                       t.is_across ? "" : arena_printf(a, "%sr ", k));
   double cycles = product_turned_cycles(nest->machine, &t.work, (double)t.strip, (double)divide_up(t.width, group), t.has_few);
-  out->items.items[0].cycles = product_plain_cycles(nest->machine, &t.work);
   /* It must gain that twice (choose.c): what squares cost is known less well. */
   vec_push(&out->items, ((struct candidate){.steps = text, .cycles = cycles * GAIN_MIN}));
 }

@@ -9,7 +9,7 @@ static void names_are_read_with_their_levels(void **state) {
   struct arena arena;
   arena_init(&arena);
   struct cpu_list list;
-  assert_int_equal(cpus_read("x86-64-v4,haswell,x86-64-v2,x86-64", &arena, &list), OK);
+  assert_int_equal(cpus_read("x86-64-v4,haswell,x86-64-v2,x86-64", false, &arena, &list), OK);
   static const char *const names[] = {"x86-64-v4", "haswell", "x86-64-v2", "x86-64"};
   assert_int_equal(list.count, 4);
   for (uint32_t i = 0; i < 4; i++) {
@@ -29,7 +29,7 @@ static void what_is_no_list_is_refused(void **state) {
   arena_init(&arena);
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     struct cpu_list list = {.count = 7};
-    assert_int_equal(cpus_read(cases[i].text, &arena, &list), INVALID_ARGUMENT);
+    assert_int_equal(cpus_read(cases[i].text, false, &arena, &list), INVALID_ARGUMENT);
     assert_non_null(strstr(status_text(), cases[i].says));
     assert_int_equal(list.count, 7);
   }
