@@ -75,14 +75,16 @@ static int64_t cache_bytes(int level) {
 static struct machine native;
 static pthread_once_t native_once = PTHREAD_ONCE_INIT;
 
-/* Of CPUs with wide vectors, those that start one multiply-add of them a cycle; any other starts two. */
+/* Of CPUs with wide vectors, those that start one multiply-add of them a cycle; any other starts two. Virtual machines may show a server's
+ * CPU by the number of a smaller one, which has no bfloat16. */
 static const char *wide_name(void) {
-  return __builtin_cpu_is("amdfam19h")  ? "znver4"
-       : __builtin_cpu_is("amd")        ? "znver5" /* older ones have none */
-       : __builtin_cpu_is("tigerlake")  ? "tigerlake"
-       : __builtin_cpu_is("rocketlake") ? "rocketlake"
-       : __builtin_cpu_is("cannonlake") ? "cannonlake"
-                                        : "avx512";
+  return __builtin_cpu_is("amdfam19h")        ? "znver4"
+       : __builtin_cpu_is("amd")              ? "znver5" /* older ones have none */
+       : __builtin_cpu_supports("avx512bf16") ? "avx512"
+       : __builtin_cpu_is("tigerlake")        ? "tigerlake"
+       : __builtin_cpu_is("rocketlake")       ? "rocketlake"
+       : __builtin_cpu_is("cannonlake")       ? "cannonlake"
+                                              : "avx512";
 }
 /* Of those with half as wide ones, the one with rates of its own. */
 static const struct machine *half_machine(void) { return __builtin_cpu_is("znver3") ? machine_find("znver3") : &usual; }
