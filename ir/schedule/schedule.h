@@ -32,7 +32,9 @@ enum step_op {
                  infinite */
   STEP_STAGE, /* stage b at no by k ni -> bk bn     each turn of no first copies what loops k and ni inside of it read of buffer b, to the
                  stack: an array over k and ni, filled by loops bk and bn. All loads of b in there are of one place.
-                 stage b at no by .0 k -> b0 bk         dimension 0 of b is copied as a whole */
+                 stage b at no by .0 k -> b0 bk         dimension 0 of b is copied as a whole
+                 stage b computed at no by k ni -> bk bn     what is computed of it in there as long as only those loops move it, and loops
+                 around: b as another dtype, masked by c */
   STEP_PART, /* part i 16 -> po pi ps         the sum over i, which stands in a nest at the kernel's top, in 16 parts: a nest of par po with
                  the sum over pi, and the nest as it was with the sum of the parts, over ps */
   STEP_JOIN, /* join 2                        all nests at the kernel's top share their 2 outermost loops, whose turns are tasks. Of what
@@ -53,6 +55,7 @@ struct step {
   enum loop_run run;
   enum step_space space; /* sink */
   bool first;            /* sink in result */
+  bool computed;         /* stage */
   bool regroup;          /* order: of red loops, which changes sums */
 };
 

@@ -4,7 +4,10 @@
  *   becomes  buffer e; par k n { e[k,n] = b[k,no*32+n] }; red k { par n { .. e[k,n] .. } }
  *
  * A whole dimension of the buffer may stand for a loop, where what is read of it moves in another way (taps from the last to the first,
- * rows from where an image begins): `by .0 k` copies all of it, and reads go where they went. */
+ * rows from where an image begins): `by .0 k` copies all of it, and reads go where they went.
+ *
+ * `computed`: instead of what is read, what becomes of it without other loops of the inside, the largest such expression: then
+ * e[k,n] = cast(b[k,no*32+n]), and each value is converted once. */
 #include <stdlib.h>
 
 #include "ir/schedule/schedule_rewrite.h"
@@ -16,8 +19,9 @@ struct staging {
   struct stmt *by[STEP_LOOPS]; /* the loops inside whose variables tell the copy's elements, in the order of its dimensions; */
   int whole[STEP_LOOPS];       /* where that is NULL, the buffer's dimension that is copied as a whole */
   int count;
-  expr_id load; /* what is copied */
-  expr_id when; /* whether it is loaded at all: the loops around it that are not listed have turns */
+  expr_id load;  /* what is read, */
+  expr_id value; /* and what is copied: the same, unless it is computed */
+  expr_id when;  /* whether it is loaded at all: the loops around it that are not listed have turns */
 };
 
 /* ---- conditions ---- */
@@ -38,9 +42,9 @@ static bool stmt_has(const struct kernel *k, const struct stmt *s, expr_id part)
       return true;
   return false;
 }
-static bool has_load(const struct kernel *k, const struct stmt *s, expr_id load) {
+static bool values_stand_in(const struct kernel *k, const struct stmt *s, expr_id part) {
   for (; s; s = s->next)
-    if (stmt_has(k, s, load) || has_load(k, s->body, load) || has_load(k, s->otherwise, load))
+    if (stmt_has(k, s, part) || values_stand_in(k, s->body, part) || values_stand_in(k, s->otherwise, part))
       return true;
   return false;
 }
@@ -135,10 +139,6 @@ static status find_load(struct staging *g) {
 }
 static status check_load(const struct staging *g) {
   struct kernel *k = g->k;
-  if (dtype_is_complex(k->buffers.items[g->s->buffer].dtype) || k->buffers.items[g->s->buffer].dtype == DTYPE_STRING)
-    return REFUSED("that buffer is not copied by elements");
-  if (stmts_write(g->at->body, g->s->buffer))
-    return REFUSED("the loop writes that buffer");
   for (int i = 0; i < expr_get(k, g->load)->count; i++)
     if (expr_has_load(k, expr_operand(k, g->load, i)))
       return REFUSED("the place that is read is loaded");
@@ -146,6 +146,60 @@ static status check_load(const struct staging *g) {
     if (whole_of(g, d) < 0 && !is_outside(g, expr_operand(k, g->load, d), g->at->body, g->count))
       return REFUSED("what is read moves with more loops than those");
   return OK;
+}
+
+/* ---- what is computed ---- */
+
+/* Whether statements set a variable that e reads. */
+static bool stmts_change(const struct kernel *k, const struct stmt *s, expr_id e) {
+  for (; s; s = s->next)
+    if ((s->kind == STMT_SET && expr_reads_local(k, e, s->local)) || stmts_change(k, s->body, e) || stmts_change(k, s->otherwise, e))
+      return true;
+  return false;
+}
+/* The largest expressions within e that hold the load and move with no more loops than those listed. */
+static void find_values(struct staging *g, expr_id e, bool *several) {
+  if (!expr_has(g->k, e, g->load))
+    return;
+  if (is_outside(g, e, g->at->body, g->count) && !stmts_change(g->k, g->at->body, e)) {
+    *several = *several || (g->value != NO_EXPR && g->value != e);
+    g->value = e;
+    return;
+  }
+  for (int i = 0; i < expr_get(g->k, e)->count; i++)
+    find_values(g, expr_operand(g->k, e, i), several);
+}
+static void find_values_in(struct staging *g, const struct stmt *s, bool *several) {
+  expr_id used[LIMIT_RANK + 4];
+  for (; s; s = s->next) {
+    int n = stmt_exprs(s, used);
+    for (int i = 0; i < n && s->kind != STMT_FETCH; i++)
+      find_values(g, used[i], several);
+    find_values_in(g, s->body, several);
+    find_values_in(g, s->otherwise, several);
+  }
+}
+static status find_value(struct staging *g) {
+  bool several = false;
+  g->value = g->load;
+  if (!g->s->computed)
+    return OK;
+  for (int i = 0; i < g->count; i++)
+    if (!g->by[i])
+      return REFUSED("what is computed has no dimension that is copied as a whole");
+  g->value = NO_EXPR;
+  find_values_in(g, g->at->body, &several);
+  return several ? REFUSED("loop %s computes several values of that buffer", g->s->at[0]) : OK;
+}
+static status check_value(const struct staging *g, expr_id e) {
+  struct kernel *k = g->k;
+  const struct expr *x = expr_get(k, e);
+  if (x->op == SCALAR_LOAD && stmts_write(g->at->body, (uint32_t)x->imm))
+    return REFUSED("the loop writes that buffer");
+  for (int i = 0; i < x->count; i++)
+    TRY(check_value(g, expr_operand(k, e, i)));
+  bool is_plain = !dtype_is_complex(x->dtype) && x->dtype != DTYPE_STRING;
+  return is_plain ? OK : REFUSED("that buffer is not copied by elements");
 }
 
 static const struct stmt *loop_of(const struct stmt *s, uint32_t local) {
@@ -210,18 +264,25 @@ static bool index_is_below(const struct kernel *k, expr_id e, uint32_t size) {
   return x->op == SCALAR_ADD && is_size(k, rest_limit(k, expr_operand(k, e, 0), expr_operand(k, e, 1), SCALAR_SIZE), size);
 }
 /* Whether the place exists in all turns of all loops, so that it may be read whether it is needed or not. */
-static bool is_always_there(const struct staging *g) {
+static bool load_is_always_there(const struct staging *g, expr_id load) {
   const struct kernel *k = g->k;
-  const struct expr *x = expr_get(k, g->load);
+  const struct expr *x = expr_get(k, load);
   const struct kernel_buffer *b = &k->buffers.items[x->imm];
   bool there = b->mode == BUFFER_IN;
   for (int d = 0; d < b->rank && there; d++) {
-    expr_id index = expr_operand(k, g->load, d);
+    expr_id index = expr_operand(k, load, d);
     int64_t most;
-    there = whole_of(g, d) >= 0 ||
+    there = (load == g->load && whole_of(g, d) >= 0) ||
             (expr_never_negative(k, index) && (DIM_IS_SIZE(b->dims[d]) ? index_is_below(k, index, SIZE_OF_DIM(b->dims[d]))
                                                                        : index_at_most(k, index, &most) && most < b->dims[d]));
   }
+  return there;
+}
+static bool is_always_there(const struct staging *g, expr_id e) {
+  const struct expr *x = expr_get(g->k, e);
+  bool there = x->op != SCALAR_LOAD || load_is_always_there(g, e);
+  for (int i = 0; i < x->count && there; i++)
+    there = is_always_there(g, expr_operand(g->k, e, i));
   return there;
 }
 
@@ -229,9 +290,9 @@ static bool is_always_there(const struct staging *g) {
 static status find_ways(struct staging *g, const struct stmt *block, expr_id here) {
   struct kernel *k = g->k;
   for (const struct stmt *s = block; s; s = s->next) {
-    if (stmt_has(k, s, g->load))
+    if (stmt_has(k, s, g->value))
       g->when = g->when == NO_EXPR ? here : expr_binary(k, SCALAR_OR, g->when, here);
-    if (!has_load(k, s->body, g->load) && !has_load(k, s->otherwise, g->load))
+    if (!values_stand_in(k, s->body, g->value) && !values_stand_in(k, s->otherwise, g->value))
       continue;
     if (s->kind != STMT_FOR)
       return REFUSED("what is read is read under a condition");
@@ -256,7 +317,7 @@ static status make_buffer(struct staging *g, struct stmt **tail, uint32_t *buffe
       dims[i] = from->dims[g->whole[i]];
     else if (!expr_at_most(g->k, g->by[i]->value, &dims[i]) || dims[i] < 0)
       return REFUSED("the extent of loop %s has no constant bound", g->s->on[i]);
-  *buffer = kernel_add_block_buffer(g->k, from->dtype, SPACE_STACK, g->count, dims);
+  *buffer = kernel_add_block_buffer(g->k, expr_get(g->k, g->value)->dtype, SPACE_STACK, g->count, dims);
   stmt_buffer(g->k, tail, *buffer);
   return OK;
 }
@@ -279,7 +340,8 @@ static void fill_buffer(struct staging *g, struct stmt **tail, uint32_t buffer) 
   }
   for (int d = 0; d < rank; d++)
     from[d] = whole_of(g, d) < 0 ? copy_expr(&c, expr_operand(k, g->load, d)) : index[whole_of(g, d)];
-  stmt_store(k, tail, buffer, 0, index, g->count, expr_load(k, g->s->buffer, 0, from, rank));
+  expr_id value = g->value == g->load ? expr_load(k, g->s->buffer, 0, from, rank) : copy_expr(&c, g->value);
+  stmt_store(k, tail, buffer, 0, index, g->count, value);
   copy_end(&c);
 }
 
@@ -290,7 +352,7 @@ static void use_buffer(struct staging *g, uint32_t buffer) {
     index[i] = g->by[i] ? expr_local(g->k, g->by[i]->local) : expr_operand(g->k, g->load, g->whole[i]);
   expr_id staged = expr_load(g->k, buffer, 0, index, g->count);
   copy_begin(&c, g->k, g->k);
-  c.memo[g->load] = staged;
+  c.memo[g->value] = staged;
   replace_exprs(&c, g->at->body);
   copy_end(&c);
 }
@@ -305,8 +367,10 @@ static status stage_at(struct kernel *k, const struct step *s, struct stmt *loop
     return OK;
   TRY(find_by(&g));
   TRY(check_load(&g));
+  TRY(find_value(&g));
+  TRY(check_value(&g, g.value));
   g.when = expr_int(k, DTYPE_BOOL, 1);
-  if (!is_always_there(&g)) {
+  if (!is_always_there(&g, g.value)) {
     g.when = NO_EXPR;
     TRY(find_ways(&g, loop->body, expr_int(k, DTYPE_BOOL, 1)));
   }

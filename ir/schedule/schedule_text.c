@@ -155,6 +155,7 @@ static status read_buffer(struct reader *r, struct step *s) {
   s->buffer = letter ? (uint32_t)(*buffer - 'a') : *buffer == 'b' ? (uint32_t)strtoul(buffer + 1, NULL, 10) : 0;
   if (!letter && s->buffer < 26)
     return wrong(r, "expected a buffer");
+  s->computed = s->op == STEP_STAGE && accept(r, "computed");
   TRY(expect(r, "at"));
   return name(r, &s->at[0]);
 }
@@ -320,7 +321,7 @@ static void put_numbers(struct writer *w, const int64_t *n, int count) {
 
 static void put_buffer(struct writer *w, const struct step *s) {
   const char *buffer = s->buffer < 26 ? arena_printf(w->arena, "%c", 'a' + (int)s->buffer) : arena_printf(w->arena, "b%u", s->buffer);
-  w->text = arena_printf(w->arena, "%s %s at", w->text, buffer);
+  w->text = arena_printf(w->arena, "%s %s%s at", w->text, buffer, s->computed ? " computed" : "");
   put_names(w, s->at);
 }
 

@@ -51,13 +51,14 @@ static void draw_product(struct arena *a, struct problem *p) {
     sizes[i] = 1 + draw(i == 2 ? 12 : 40);
   const char *m = dimension(a, p, &open, sizes[2]), *n = dimension(a, p, &open, sizes[0]), *k = dimension(a, p, &open, sizes[1]);
   bool ta = one_in(2), tb = one_in(2), bias = one_in(2);
-  const char *type = one_in(4) ? "f64" : "f32";
+  const char *type = one_in(4) ? "f64" : "f32", *x = ta ? "a[i2,i0]" : "a[i0,i2]", *y = tb ? "b[i1,i2]" : "b[i2,i1]";
+  x = one_in(3) ? arena_printf(a, "max(%s, 0:%s)", x, type) : x; /* what may be computed before it is copied */
+  y = one_in(3) ? arena_printf(a, "select(lt(c[i1], 1:%s), %s, 0:%s)", type, y, type) : y;
   p->names = "name i0 i1 i2 -> m n k";
   p->text = arena_printf(a,
                          "kernel product(in a: %s[%s,%s], in b: %s[%s,%s], in c: %s[%s], out d: %s[%s,%s]) sizes %d {"
                          " par i0 < %s { par i1 < %s { var v0: %s = 0:%s red i2 < %s { v0 = add(v0, mul(%s, %s)) } d[i0,i1] = %s } } }",
-                         type, ta ? k : m, ta ? m : k, type, tb ? n : k, tb ? k : n, type, n, type, m, n, open, m, n, type, type, k,
-                         ta ? "a[i2,i0]" : "a[i0,i2]", tb ? "b[i1,i2]" : "b[i2,i1]",
+                         type, ta ? k : m, ta ? m : k, type, tb ? n : k, tb ? k : n, type, n, type, m, n, open, m, n, type, type, k, x, y,
                          bias ? arena_printf(a, "max(add(v0, c[i1]), 0:%s)", type) : "v0");
 }
 
@@ -282,7 +283,8 @@ static const char *draw_stage(struct arena *a, const struct found *f, int number
       by = arena_printf(a, "%s %s", by, name_at(f, i));
       makes = arena_printf(a, "%s s%d_%d", makes, number, n++);
     }
-  return *by ? arena_printf(a, "stage %c at %s by%s ->%s", 'a' + (int)draw(2), name_at(f, at), by, makes) : NULL;
+  return *by ? arena_printf(a, "stage %c%s at %s by%s ->%s", 'a' + (int)draw(2), draw(2) ? " computed" : "", name_at(f, at), by, makes)
+             : NULL;
 }
 
 /* Sums change by it: of `max` they do not, but nobody asks. */

@@ -10,7 +10,7 @@ static void printing_what_was_parsed_gives_the_text(void **state) {
     "name i0 i1 i2 -> m n k; fma; split n 32 -> no ni; order no m ni; split m 8 -> mo mi tail cut 4 2 1; "
     "sink mi ni under k in register; fetch b at k ahead 16; run no tasks; run mi unroll; run ni lanes",
     "fuse kh kc -> t; sink t co under n hb in result first; sink t co under h w in stack; order n h regroup; cut w at 1 55 -> wl w wr; "
-    "run co lanes 64; fetch b27 at k ahead 1; stage a at no by k ni -> ak an; stage b at m by .0 k .12 -> b0 bk bl",
+    "run co lanes 64; fetch b27 at k ahead 1; stage a at no by k ni -> ak an; stage a computed at no by k -> ck; stage b at m by .0 k .12 -> b0 bk bl",
     "part k 4 -> po pi ps; join 2",
     "when n0 < 64: run i0 unroll\nelse: when n1 < 9: fma\nelse: run i0 tasks",
   };
