@@ -29,7 +29,8 @@ const char *axis_words_others(const struct axis_words *w, int from, int to) { re
 
 const char *axis_words_begin(const struct axis_words *w) {
   const char *loops = "";
+  bool has_fma = w->n->machine->has_fma && dtype_is_float(w->c->dtype);
   for (int i = 0; i < w->c->axis_count; i++)
     loops = arena_printf(w->n->arena, "%s i%d", loops, w->n->first_loop + i);
-  return arena_printf(w->n->arena, "name%s ->%s%s", loops, axis_words_list(w, 0, w->c->axis_count), w->n->machine->has_fma ? "; fma" : "");
+  return arena_printf(w->n->arena, "name%s ->%s%s", loops, axis_words_list(w, 0, w->c->axis_count), has_fma ? "; fma" : "");
 }

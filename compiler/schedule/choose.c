@@ -31,6 +31,12 @@ bool has_groups(const struct contraction *c) {
       return true;
   return false;
 }
+bool is_computed(const struct contraction *c) {
+  bool any = false;
+  for (int i = 0; i < FACTORS; i++)
+    any = any || (c->load[i] != NO_EXPR && c->guard[i] == NO_EXPR && c->factor[i] != c->load[i]);
+  return any;
+}
 bool find_product(const struct nest *n, const struct contraction *c, int *rows, int *columns, struct product_work *work) {
   double bytes = (double)dtype_size(c->dtype);
   *work = (struct product_work){.batch = 1, .bytes = bytes, .lanes = (double)n->machine->vector_bytes / bytes};
@@ -82,6 +88,7 @@ static double plain_cycles(const struct nest *n, const struct contraction *c) {
   w.k = of[2];
   w.is_transposed = sum->stride[0] != 1;
   w.is_along = sum->stride[1] == 1;
+  w.is_computed = is_computed(c);
   w.stride = (sum->stride[1] < 0 ? w.width : (double)sum->stride[1]) * bytes;
   return product_plain_cycles(n->machine, &w);
 }

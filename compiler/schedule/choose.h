@@ -74,6 +74,8 @@ bool stores_sum(const struct contraction *c);
  * factor, too, but not by a constant.) */
 bool is_group(const struct contraction *c, int axis);
 bool has_groups(const struct contraction *c);
+/* Whether a factor is computed of the one place that it loads. */
+bool is_computed(const struct contraction *c);
 /* A product over one axis of a sum, with one of rows and one of columns, all of known extents; the others are turns. Of *work strides, and
  * what lies across, are left 0. */
 bool find_product(const struct nest *n, const struct contraction *c, int *rows, int *columns, struct product_work *work);

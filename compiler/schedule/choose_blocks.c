@@ -8,6 +8,9 @@
  * that are no whole tiles end in smaller ones; of an open number a task has as many as may wait. The copy of a second factor that lies
  * along the sum goes by squares, which are transposed in registers.
  *
+ * Factors that are computed of what they load (bfloat16, int8) are copied, too, so that each element is computed once for a task: rows by
+ * the tile, as they lie.
+ *
  * A copy costs the more, the fewer rows meet it. Where the second cache gives vectors as fast as tiles of eight rows take them, a block of
  * a second factor that lies along the columns is not copied: the first tile's rows bring it there. */
 #include <string.h>
@@ -24,6 +27,7 @@ struct blocked {
   bool is_open_sum;   /* that of terms, */
   bool is_open_width; /* that of columns */
   bool is_along;      /* the second factor lies along the sum */
+  bool computed[2];   /* of what a factor loads */
   int64_t batch, m, k, width, lanes;
   int64_t tile;   /* rows of one */
   int64_t terms;  /* of a block */
@@ -35,7 +39,8 @@ struct blocked {
 
 #define GROUP_MAX 8      /* tiles whose rows are copied together */
 #define ROWS_MIN 16      /* fewer do not pay for the copy */
-#define ROWS_COPIED 4    /* from so many on they do, where the second factor lies along the sum */
+#define ROWS_COPIED 4    /* from so many on they do, where the second factor lies along the sum, */
+#define ROWS_COMPUTED 12 /* and from so many, where it is computed of what it loads */
 #define TERMS 512        /* of a block, at most, */
 #define TERMS_COPIED 256 /* where the first factor is copied too, or it is open how many there are */
 #define TERMS_MIN 32     /* of a sum: fewer do not pay for its tile, unless the second factor lies along it: plain loops gather */
@@ -81,9 +86,19 @@ static bool find_axes(struct blocked *b) {
   b->is_open_width = c->lanes >= 0 && c->axes[c->lanes].extent < 0;
   return c->axis_count == c->par_count + 1 && b->rows >= 0 && c->lanes >= 0 && c->axes[c->lanes].role == ROLE_N;
 }
+/* One place is loaded for each factor, which is that or computed of it. */
+static bool has_factors(struct blocked *b) {
+  const struct contraction *c = b->c;
+  for (int i = 0; i < FACTORS; i++) {
+    b->computed[i] = c->factor[i] != c->load[i];
+    if (c->load[i] == NO_EXPR || c->guard[i] != NO_EXPR)
+      return false;
+  }
+  return c->dtype == DTYPE_FLOAT || c->dtype == DTYPE_DOUBLE || c->dtype == DTYPE_INT32;
+}
 static bool is_blocked(struct blocked *b) {
   const struct contraction *c = b->c;
-  if ((c->dtype != DTYPE_FLOAT && c->dtype != DTYPE_DOUBLE) || c->factor[0] != c->load[0] || c->factor[1] != c->load[1] || !find_axes(b))
+  if (!has_factors(b) || !find_axes(b))
     return false;
   const struct contraction_axis *rows = &c->axes[b->rows], *columns = &c->axes[c->lanes], *sum = &c->axes[c->par_count];
   int64_t bytes = (int64_t)dtype_size(c->dtype);
@@ -102,6 +117,8 @@ static bool is_blocked(struct blocked *b) {
                                   .is_transposed = b->blocks.copies_rows,
                                   .is_along = b->is_along,
                                   .is_open = b->is_open};
+  b->blocks.computes_rows = b->computed[0];
+  b->blocks.computes_columns = b->computed[1];
   bool lies = (sum->stride[0] == 1 || rows->stride[0] == 1) && (columns->stride[1] == 1 || sum->stride[1] == 1);
   return lies && b->m >= ROWS_MIN && (b->is_along || (b->k >= TERMS_MIN && b->width >= 3 * b->lanes));
 }
@@ -131,6 +148,7 @@ static int64_t bytes_of(const struct blocked *b, int64_t strips) {
   int64_t width = strips * b->blocks.tile->vectors * b->lanes, elements = b->terms * width;
   elements += b->terms < b->k ? (has_rest(b) ? b->m : b->groups * b->group * b->tile) * width : 0;
   elements += b->blocks.copies_rows ? b->terms * b->tile * b->group : 0;
+  elements += b->computed[0] && b->is_open ? b->terms * b->m : 0;
   return elements * (int64_t)b->work.bytes;
 }
 /* Rows of a task: all, or one of about so many equal parts. */
@@ -217,6 +235,18 @@ static const char *squares_text(const struct blocked *b) {
                                          : "order pj@ pq@ pi@ pr@; split pi@ %lld -> ps@ pt@ tail cut 1; ";
   return arena_printf(b->n->arena, form, (long long)b->lanes);
 }
+static const char *computed_text(const struct blocked *b, int factor) { return b->computed[factor] ? " computed" : ""; }
+/* Whether rows are copied as they lie, those of a tile together; all of a task's, where their number is open. */
+static bool has_own_rows(const struct blocked *b) { return b->computed[0] && !b->blocks.copies_rows; }
+/* Tiles, where they are not there yet, and their sums. */
+static const char *tile_text(const struct blocked *b, const char *k) {
+  struct arena *a = b->n->arena;
+  const char *at = !b->is_open ? "mo@ by mi@" : b->terms < b->k ? "kb@ by mr@" : "no@ by mr@";
+  const char *rows =
+    arena_printf(a, "stage %s computed at %s %s -> qi@ qk@; split qk@ %lld -> qt@ ql@; ", buffer_text(b, 0), at, k, (long long)b->lanes);
+  rows = has_own_rows(b) ? rows : "";
+  return arena_printf(a, "%s%s%ssink mi@ ni@ under %s in register; ", b->is_open ? rows : "", rest_text(b), b->is_open ? "" : rows, k);
+}
 static const char *copies_text(const struct blocked *b) {
   struct arena *a = b->n->arena;
   bool waits = b->terms < b->k;
@@ -225,29 +255,29 @@ static const char *copies_text(const struct blocked *b) {
     text = arena_printf(a, "split k@ %lld -> kb@ kk@; sink %s nj@ %sni@ under kb@ in stack; ", (long long)b->terms, tiles_text(b),
                         inside_text(b));
   if (b->blocks.in_place)
-    return arena_printf(a, "%s%ssink mi@ ni@ under %s in register; ", text, rest_text(b), k);
-  text = arena_printf(a, "%sstage %s at %s by nj@ %s ni@ -> pj@ pk@ pi@; ", text, buffer_text(b, 1), waits ? "kb@" : "no@", k);
+    return arena_printf(a, "%s%s", text, tile_text(b, k));
+  text = arena_printf(a, "%sstage %s%s at %s by nj@ %s ni@ -> pj@ pk@ pi@; ", text, buffer_text(b, 1), computed_text(b, 1),
+                      waits ? "kb@" : "no@", k);
   if (b->is_along)
     text = arena_printf(a, "%ssplit pk@ %lld -> pq@ pr@; %sfetch %s at pq@ ahead %d; ", text, (long long)b->lanes, squares_text(b),
                         buffer_text(b, 1), AHEAD_SQUARES);
   else
     text = arena_printf(a, "%sorder pk@ pj@ pi@; fetch %s at pk@ ahead %d; ", text, buffer_text(b, 1), AHEAD);
   if (b->blocks.copies_rows)
-    text = arena_printf(a, "%sstage %s at mb@ by mo@ %s mi@ -> qo@ qk@ qi@; order qk@ qo@ qi@; fetch %s at qk@ ahead %d; ", text,
-                        buffer_text(b, 0), k, buffer_text(b, 0), AHEAD_ROWS);
-  return arena_printf(a, "%s%ssink mi@ ni@ under %s in register; ", text, rest_text(b), k);
+    text = arena_printf(a, "%sstage %s%s at mb@ by mo@ %s mi@ -> qo@ qk@ qi@; order qk@ qo@ qi@; fetch %s at qk@ ahead %d; ", text,
+                        buffer_text(b, 0), computed_text(b, 0), k, buffer_text(b, 0), AHEAD_ROWS);
+  return arena_printf(a, "%s%s", text, tile_text(b, k));
 }
 
-/* Along the lanes of what is copied of the second factor. */
+/* Along the lanes of what is copied. */
 static const char *copied_text(const struct blocked *b) {
-  if (b->blocks.in_place)
-    return "";
-  return b->is_along ? "pr@ " : "pi@ ";
+  const char *columns = b->blocks.in_place ? "" : b->is_along ? "pr@ " : "pi@ ";
+  return arena_printf(b->n->arena, "%s%s", columns, b->blocks.copies_rows ? "qi@ " : has_own_rows(b) ? "ql@ " : "");
 }
 static void propose(const struct blocked *b, struct candidates *out) {
-  const char *text = arena_printf(b->n->arena, "%s%srun%s %sno@ tasks; run mi@ %sunroll; run ni@ %s%slanes", begin_text(b), copies_text(b),
-                                  axis_words_others(&b->words, 0, b->c->par_count), chunk_text(b), b->is_along ? "pt@ " : "",
-                                  copied_text(b), b->blocks.copies_rows ? "qi@ " : "");
+  const char *text =
+    arena_printf(b->n->arena, "%s%srun%s %sno@ tasks; run mi@ %sunroll; run ni@ %slanes", begin_text(b), copies_text(b),
+                 axis_words_others(&b->words, 0, b->c->par_count), chunk_text(b), b->is_along ? "pt@ " : "", copied_text(b));
   vec_push(&out->items,
            ((struct candidate){.steps = with_number(b, text), .cycles = product_block_cycles(b->n->machine, &b->work, &b->blocks)}));
 }
@@ -261,7 +291,7 @@ static bool has_few_tasks(const struct blocked *b) { return b->work.batch * b->b
 static void propose_in_place(const struct blocked *b, struct candidates *out) {
   struct blocked sized = *b;
   sized.blocks.in_place = true;
-  if (product_may_stay(b->n->machine, &b->work, &b->blocks) && choose_sizes(&sized, 1) && sized.terms < b->k)
+  if (!b->computed[1] && product_may_stay(b->n->machine, &b->work, &b->blocks) && choose_sizes(&sized, 1) && sized.terms < b->k)
     propose(&sized, out);
 }
 static bool choose_parts(const struct blocked *b, int64_t parts, struct blocked *sized) {
@@ -286,12 +316,14 @@ static void propose_height(const struct blocked *b, int64_t height, bool is_last
   propose_in_place(&t, out);
   propose_parts_of_rows(&t, out);
 }
-/* Rows of an open number that are fewer than squares pay for: plain loops are sums of vectors along the terms. */
+/* Rows of an open number that are fewer than the copy pays for: plain loops. Along the terms those are sums of vectors. */
 static void propose_single(const struct blocked *b, struct candidates *out) {
   int64_t size = contraction_size(b->c, b->rows);
   if (size >= 0)
-    vec_push(&out->items,
-             ((struct candidate){.steps = "", .cycles = out->items.items[0].cycles, .size = (uint32_t)size, .below = ROWS_COPIED}));
+    vec_push(
+      &out->items,
+      ((struct candidate){
+        .steps = "", .cycles = out->items.items[0].cycles, .size = (uint32_t)size, .below = b->is_along ? ROWS_COPIED : ROWS_COMPUTED}));
 }
 void propose_product_blocks(const struct nest *nest, const struct contraction *c, struct candidates *out) {
   struct blocked b = {.n = nest, .c = c};
@@ -299,7 +331,7 @@ void propose_product_blocks(const struct nest *nest, const struct contraction *c
     return;
   const struct axis_name names[] = {{b.rows, "m"}, {c->lanes, "n"}, {c->par_count, "k"}};
   b.words = axis_words_of(nest, c, "@", names, 3); /* `@`: where the number goes into words made of these */
-  if (b.is_along && b.is_open)
+  if (b.is_open && (b.is_along || b.computed[1]))
     propose_single(&b, out);
   for (const int64_t *height = heights_of(&b); *height; height++)
     propose_height(&b, *height, !height[1], out);

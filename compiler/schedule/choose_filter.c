@@ -168,6 +168,15 @@ static double group_cycles(const struct filter *f, const struct blocks *b, const
   }
   return cycles;
 }
+/* Bytes of both factors' images. */
+static double all_bytes(const struct filter *f) { return (double)(f->images * f->high * row_bytes(f, f->extent, f->width)); }
+/* Of what so many tasks get from beyond the second cache, if that does not hold all images. */
+static double lines_cycles(const struct filter *f, double tasks, int64_t rows, int64_t columns, const struct filter_stream *from) {
+  double bytes = (double)dtype_size(f->c->dtype);
+  if (all_bytes(f) <= (double)f->n->machine->bytes[LEVEL_L2])
+    return 0;
+  return filter_lines_cycles(f->n->machine, tasks * f->pixels, (double)rows * bytes, (double)columns * bytes, from);
+}
 /* level: the cache that holds a block. */
 static void propose_blocks(const struct filter *f, int64_t vectors, int level, struct candidates *out) {
   struct blocks b = {.tile = tile_rows(f, vectors), .vectors = vectors, .columns = vectors * f->lanes};
@@ -186,7 +195,8 @@ static void propose_blocks(const struct filter *f, int64_t vectors, int level, s
   struct filter_stream from = stream_of(f);
   from.is_near = level == LEVEL_L1;
   double groups = (double)(f->others * (f->extent / b.group) * strips);
-  propose(out, blocks_text(f, &b), groups * group_cycles(f, &b, &from));
+  double far = lines_cycles(f, groups / (b.is_around ? (double)f->windows : 1), b.group, b.columns, &from);
+  propose(out, blocks_text(f, &b), groups * group_cycles(f, &b, &from) + far);
 }
 
 /* ---- transposed, windows ---- */
@@ -238,8 +248,7 @@ static void propose_windows(const struct filter *f, struct candidates *out) {
 static double loops_cycles(const struct filter *f) {
   const struct filter_work work = {
     .taps = (double)f->others, .rows = (double)f->extent, .columns = (double)f->width, .terms = f->pixels, .lanes = (double)f->lanes};
-  double bytes = (double)(f->images * f->high * row_bytes(f, f->extent, f->width));
-  double cycles = filter_plain_cycles(f->n->machine, &work, bytes);
+  double cycles = filter_plain_cycles(f->n->machine, &work, all_bytes(f));
   return has_groups(f->c) ? cycles * GROUPS_COST : cycles;
 }
 void propose_filters(const struct nest *n, const struct contraction *c, struct candidates *out) {

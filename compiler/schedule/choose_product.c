@@ -57,6 +57,7 @@ static bool find_sizes(struct product *p) {
   w->bytes = (double)dtype_size(c->dtype);
   w->lanes = (double)p->n->machine->vector_bytes / w->bytes;
   w->is_open = p->open;
+  w->is_computed = is_computed(c);
   w->is_transposed = c->axes[c->axis_count - 1].stride[0] != 1;
   int64_t apart = c->axes[c->axis_count - 1].stride[1];
   w->stride = (apart < 0 ? w->width : (double)apart) * w->bytes;

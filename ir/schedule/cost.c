@@ -83,8 +83,6 @@ double op_vector_ns(enum scalar_op op, enum dtype dtype) {
 #define FULL_SHARE 0.91             /* of the peak, where sums, vectors and a row's element fill all registers */
 #define OVERLAPPED_SHARE 0.1        /* of the shorter of two things that go on at the same time */
 #define PLAIN_OVERLAPPED_SHARE 0.17 /* and of rows that the target reads in place (Zen 5) */
-#define RESULT_CYCLES 14            /* a far line of the result, by strips, */
-#define RESULT_RUN_CYCLES 6         /* and where those of several strips lie side by side: where one multiply-add starts in a cycle */
 #define LINE_STREAMED 3.4           /* a far line, read behind the one in front of it, */
 #define STREAMED_SHARE 0.8          /* and of the peak that rows reach meanwhile, */
 #define STREAMED_SUM 1              /* loads that a sum costs for each term, as it comes and goes for a few of them */
@@ -96,6 +94,8 @@ double op_vector_ns(enum scalar_op op, enum dtype dtype) {
 #define PLAIN_VECTORS 2      /* of columns, of a plain loop's tile */
 #define COLUMNS_MIN 5        /* fewer are added up one by one, */
 #define COLUMNS_FEW 3        /* times as long, or longer */
+#define COMPUTED_SHARE 0.6   /* of the rate, where each few rows compute a factor again; */
+#define COMPUTED_CYCLES 2    /* a vector of one that is computed once */
 #define STEP_SHARE 0.95      /* of the peak, for a term of a tile that was not measured */
 
 static double divide_up(double a, double by) { return (double)(((int64_t)a + (int64_t)by - 1) / (int64_t)by); }
@@ -123,10 +123,10 @@ static bool is_half(const struct machine *machine) { return machine->fma_rate <=
 static double step_cycles(const struct machine *machine, const struct tile *t, double share) {
   return is_half(machine) ? t->rows * t->vectors / (machine->fma_rate * share) : t->step;
 }
-/* Of a batch's result that goes beyond L2, where multiply-adds do not hide it. */
-static double result_cycles(const struct machine *machine, const struct product_work *w, double line) {
+/* Of a batch's result that goes beyond L2, where multiply-adds do not hide it; runs: several strips side by side. */
+static double result_cycles(const struct machine *machine, const struct product_work *w, bool runs) {
   bool far = w->m * w->width * w->bytes > (double)machine->bytes[LEVEL_L2] / 2;
-  return far && is_half(machine) ? w->m * divide_up(w->width, w->lanes) * line : 0;
+  return far ? w->m * divide_up(w->width, w->lanes) * rates_of(machine)->result[runs] : 0;
 }
 /* A row's lines that lie across are met by the next tiles, too: they may fill more of L2. */
 static bool rows_are_far(const struct machine *machine, const struct product_work *w) {
@@ -205,14 +205,14 @@ double product_tile_cycles(const struct machine *machine, const struct product_w
   }
   step += product_is_paged(w) ? rates->page : 0;
   step += w->is_transposed ? rates->across[rows_are_far(machine, w)] : 0;
+  step /= w->is_computed ? COMPUTED_SHARE : 1;
   double tile = w->k * step + ends_cycles(machine, t, false);
-  double ends = rows_cycles(machine, w, strips) + result_cycles(machine, w, RESULT_CYCLES);
+  double ends = rows_cycles(machine, w, strips) + result_cycles(machine, w, false);
   return w->batch * (strips * (row_blocks(machine, w->m, t) * tile + w->k * lines_of(machine, w, t->vectors * w->lanes) * line) + ends);
 }
 
 #define WAITING_TERMS 256
 #define WAITING_TERMS_STREAM 128 /* of rows that are asked for ahead */
-#define WAITING_CYCLES 8         /* a vector of sums that comes from beyond L2, and goes */
 static int64_t waiting_terms(const struct machine *machine, const struct product_work *w) {
   return product_rows_stream(machine, w) ? WAITING_TERMS_STREAM : WAITING_TERMS;
 }
@@ -229,7 +229,7 @@ int64_t product_waiting_rows(const struct machine *machine, const struct product
 double product_waiting_cycles(const struct machine *machine, const struct product_work *w, const struct tile *t, int64_t block) {
   double strips = divide_up(w->width, t->vectors * w->lanes), blocks = divide_up(w->k, (double)block);
   bool is_far = w->m * w->width * w->bytes > (double)machine->bytes[LEVEL_L2] / 2;
-  double far = is_far ? blocks * w->m * divide_up(w->width, w->lanes) * WAITING_CYCLES : 0;
+  double far = is_far ? blocks * w->m * divide_up(w->width, w->lanes) * rates_of(machine)->waiting : 0;
   bool is_apart = w->stride > w->width * w->bytes; /* the first factor's lines may crowd the same sets */
   double line = is_apart ? crowded(rates_of(machine), w, is_crowded(w, w->m * w->bytes)) : 0;
   double step = overlapped(step_cycles(machine, t, STEP_SHARE), lines_of(machine, w, t->vectors * w->lanes) * line);
@@ -279,6 +279,7 @@ double product_plain_cycles(const struct machine *machine, const struct product_
   if (w->is_along)
     return w->batch * (fmas + tiles + divide_up(w->m, PLAIN_ROWS) * w->k * w->width * rates->gather[place_of(machine, w)]);
   double lines = plain_lines(machine, w);
+  fmas /= w->is_computed ? COMPUTED_SHARE : 1;
   fmas /= (w->is_transposed ? PLAIN_ACROSS_SHARE : rates->plain_share) * (w->m < rates->plain_rows ? w->m / rates->plain_rows : 1);
   bool hides = rates->hides_lines && !product_is_paged(w);
   double cycles = (hides ? overlapped_by(fmas, lines, PLAIN_OVERLAPPED_SHARE) : fmas + lines) + tiles + once_far(machine, w);
@@ -319,7 +320,9 @@ double product_block_cycles(const struct machine *machine, const struct product_
   if (b->in_place && w->m * w->k * w->bytes > ROWS_STAY * (double)machine->bytes[LEVEL_L2])
     rows += b->column_tasks * w->m * divide_up(w->k, w->lanes) * ROWS_AGAIN_CYCLES;
   double step = block_step_cycles(machine, b->tile) / (b->in_place ? STAYS_SHARE : 1);
-  return w->batch * (tiles * (w->k * step + sums) + b->row_tasks * (lines + turned) + rows + result_cycles(machine, w, RESULT_RUN_CYCLES));
+  double computed = (b->computes_rows ? b->column_tasks * w->m : 0) + (b->computes_columns ? b->row_tasks * w->width : 0);
+  rows += computed * w->k / w->lanes * COMPUTED_CYCLES;
+  return w->batch * (tiles * (w->k * step + sums) + b->row_tasks * (lines + turned) + rows + result_cycles(machine, w, true));
 }
 
 /* ---- products whose second factor lies in panels ---- */
@@ -432,15 +435,20 @@ double filter_tile_cycles(const struct machine *machine, int64_t rows, int64_t v
   return terms * (step + loads * LOAD_SHARE) / (from->row_bytes + from->column_bytes > CROWDED_BYTES ? CROWDED_SHARE : STREAM_SHARE);
 }
 
+double filter_lines_cycles(const struct machine *machine, double pixels, double row_bytes, double column_bytes,
+                           const struct filter_stream *from) {
+  const double *line = rates_of(machine)->filter_line;
+  double rows = divide_up(row_bytes, LINE_BYTES) * line[from->row_bytes > row_bytes];
+  return pixels * (rows + divide_up(column_bytes, LINE_BYTES) * line[from->column_bytes > column_bytes]);
+}
+
 /* ---- convolutions under a test ---- */
 
-#define TERM_SHARE 0.90        /* of the rate at which loads and multiply-adds begin */
-#define TESTED_SHARE 0.40      /* of the peak: each term asks */
-#define PIXELS_SHARE 0.6       /* and at least, without a test, of a filter beyond L2: rows of pixels are few */
-#define BROADCAST_CYCLES 0.1   /* a row's factor, for each vector */
-#define PAIR_BYTES 128         /* that come from beyond the second cache together, */
-#define PAIR_CYCLES 8.5        /* so many cycles apart, */
-#define PAIR_CROWDED_CYCLES 15 /* or these */
+#define TERM_SHARE 0.90      /* of the rate at which loads and multiply-adds begin */
+#define TESTED_SHARE 0.40    /* of the peak: each term asks */
+#define PIXELS_SHARE 0.6     /* and at least, without a test, of a filter beyond L2: rows of pixels are few */
+#define BROADCAST_CYCLES 0.1 /* a row's factor, for each vector */
+#define PAIR_BYTES 128       /* that come from beyond the second cache together */
 
 double conv_product_cycles(const struct machine *machine, const struct product_work *w) {
   double all = product_plain_cycles(machine, w),
@@ -453,7 +461,7 @@ double conv_plain_cycles(const struct machine *machine, double vectors, double t
 /* Until a term's vectors of the filter are there. */
 static double vectors_cycles(const struct machine *machine, double terms, double bytes, enum filter_place place) {
   if (place == FILTER_FAR || place == FILTER_CROWDED)
-    return divide_up(bytes, PAIR_BYTES) * (place == FILTER_FAR ? PAIR_CYCLES : PAIR_CROWDED_CYCLES);
+    return divide_up(bytes, PAIR_BYTES) * rates_of(machine)->conv_pair[place == FILTER_CROWDED];
   double share = place == FILTER_COPIED ? COPIED_SHARE : rates_of(machine)->conv_apart;
   double second = terms * bytes > (double)machine->bytes[LEVEL_L1] ? bytes / (machine->bandwidth[LEVEL_L2] * share) : 0;
   return second > LATENCY_CYCLES ? second : LATENCY_CYCLES;

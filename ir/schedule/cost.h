@@ -78,6 +78,7 @@ struct product_work {
   bool is_transposed; /* the first factor's terms do not lie side by side, */
   bool is_along;      /* but the second one's do: it lies along the sum */
   bool is_open;       /* m is a guess: the step knows it */
+  bool is_computed;   /* a factor is computed of what it loads */
 };
 /* Rows by vectors of sums that stay in registers. */
 struct tile {
@@ -117,11 +118,12 @@ const struct tile *tile_of(const struct machine *machine, int rows, int vectors)
 /* By blocks of terms, each of which is copied first, or brought into L2 by the first rows that meet it. */
 struct product_blocks {
   const struct tile *tile;
-  double terms;        /* of a block */
-  double column_tasks; /* each copies its part of the second factor, */
-  double row_tasks;    /* as each of these does; */
-  bool copies_rows;    /* and its rows of the first, which lies across */
-  bool in_place;       /* it is not copied */
+  double terms;                         /* of a block */
+  double column_tasks;                  /* each copies its part of the second factor, */
+  double row_tasks;                     /* as each of these does; */
+  bool copies_rows;                     /* and its rows of the first, which lies across */
+  bool in_place;                        /* it is not copied */
+  bool computes_rows, computes_columns; /* each element of a factor for each task */
 };
 /* Whether a block may be read in place: L2 gives what tiles take of it. */
 bool product_may_stay(const struct machine *machine, const struct product_work *work, const struct product_blocks *blocks);
@@ -147,6 +149,9 @@ struct filter_stream {
   bool is_near;                   /* a block of them fits the first cache */
 };
 double filter_tile_cycles(const struct machine *machine, int64_t rows, int64_t vectors, double terms, const struct filter_stream *from);
+/* And so many pixels from beyond the second cache, of each of which a task reads so many bytes of both factors. */
+double filter_lines_cycles(const struct machine *machine, double pixels, double row_bytes, double column_bytes,
+                           const struct filter_stream *from);
 #define FILTER_L1_SHARE 0.85 /* of a cache, for a block that stays in it */
 #define FILTER_L2_SHARE 0.25
 #define FILTER_SUM_CYCLES 3 /* a vector of sums comes from the result and goes back */

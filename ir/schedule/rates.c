@@ -4,6 +4,9 @@
 
 #include <float.h>
 
+/* What is alike for all. */
+#define ANY .waiting = 8, .conv_pair = {8.5, 15}
+
 static const struct tile wide_tiles[] = {{2, 8, 14.8}, {4, 4, 10.4}, {6, 4, 13.8}, {8, 3, 13.8}, {12, 2, 15.2},
                                          {8, 2, 11},   {2, 4, 7.4},  {4, 3, 7.8},  {6, 2, 7.8},  {0, 0, 0}};
 static const struct tile fed_tiles[] = {{2, 8, 8.4}, {4, 4, 8.2}, {6, 4, 12.2}, {8, 3, 12.2}, {12, 2, 12.7},
@@ -11,9 +14,9 @@ static const struct tile fed_tiles[] = {{2, 8, 8.4}, {4, 4, 8.2}, {6, 4, 12.2}, 
 static const struct tile narrow_tiles[] = {{2, 4, 4.6}, {4, 3, 6.6}, {6, 2, 6.15}, {4, 2, 4.2}, {0, 0, 0}};
 
 /* What is alike for 512-bit vectors; turned_square was measured on a Zen 5 alone. */
-#define WIDE                                                                                                                               \
-  .plain_rows = 8, .turned_copy = 1.2, .turned_store = 2 /* those of a vector lie apart */, .turned_square = 0.3, .filter_pixel = DBL_MAX, \
-  .filter_crowded = 1
+#define WIDE                                                                                                           \
+  ANY, .plain_rows = 8, .turned_copy = 1.2, .turned_store = 2 /* those of a vector lie apart */, .turned_square = 0.3, \
+       .filter_pixel = DBL_MAX, .filter_crowded = 1
 /* And where caches lag behind multiply-adds, whether one of them starts in a cycle or two. */
 #define LAGGING                                                                                                                       \
   WIDE, .tiles = wide_tiles, .streamed_rows = 2 /* more hide the lines that they wait for */, .turned_far = 0.35, .filter_far = 0.65, \
@@ -61,11 +64,13 @@ static const struct rates one_wide = {LAGGING,
                                       .far_step = 1, /* half a rate hides it */
                                       .across = {0, 1.5},
                                       .rows_far = 6,
+                                      .result = {14, 6},
                                       .turned_share = 0.94,
                                       .block_share = 0.98,
                                       .filter_near = 0.92,
                                       .filter_parts = 4};
-static const struct rates narrow = {.tiles = narrow_tiles,
+static const struct rates narrow = {ANY,
+                                    .tiles = narrow_tiles,
                                     .far_step = 1,
                                     .fetch = 0.3,
                                     .crowded = {{5, 5, 7}, {6.6, 8, 13.9}},

@@ -26,6 +26,8 @@ struct rates {
   double page;               /* a term in a page that the TLB has lost, */
   double line[2];            /* and a far line at first, as it is missed, and asked for ahead */
 
+  double result[2];      /* a far line of the result, by strips, and where those of several strips lie side by side; */
+  double waiting;        /* a vector of sums that comes from there for a block of terms, and goes */
   double once_far;       /* a vector of a first factor from beyond L2 that lies along the sum, in blocks, too */
   double gather[PLACES]; /* plain loops: an element of a second factor along the sum, for each few rows; */
   double plain_share;    /* of others, of the peak, */
@@ -47,11 +49,14 @@ struct rates {
   double turned_far;                              /* one of the second factor beyond L2 */
   double crossed_square;                          /* a square of the second factor that is transposed for few rows */
 
-  double conv_apart; /* convolutions: of L2's rate, for vectors of the filter that lie apart */
+  /* convolutions */
+  double conv_apart;   /* of L2's rate, for vectors of the filter that lie apart; */
+  double conv_pair[2]; /* two lines of it from beyond L2, and of multiples of 1 KB apart */
 
   /* filters */
   double filter_near, filter_parts, filter_far; /* in place: of factors in so many L2, and of others */
   double filter_apart;                          /* of L2's rate, for vectors of rows that lie apart */
+  double filter_line[2];                        /* a line of pixels that each task gets from beyond L2: one behind the other; apart */
   double filter_pixel, filter_crowded;          /* of tiles in the first cache, from so many bytes of a pixel of both factors on */
 };
 

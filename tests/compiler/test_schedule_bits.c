@@ -108,6 +108,40 @@ static void products_of_open_sizes_give_the_bits_of_their_schedules(void **state
   }
 }
 
+/* Factors that are computed of what they load: each element once for a task. */
+#define COMPUTED(type, sum, first, second, at)                                                                                        \
+  "kernel k(in a: " type "[" first "], in b: " type "[" second "], out c: " sum "[20,83]) { par i0 < 20 { par i1 < 83 { var v0: " sum \
+  " = 0:" sum " red i2 < 40 { v0 = add(v0, mul(cast." sum "(a[" at ") } c[i0,i1] = v0 } } }"
+static void computed_factors_give_the_bits_of_their_schedules(void **state) {
+  (void)state;
+  static const char *const texts[] = {
+    COMPUTED("bf16", "f32", "20,40", "40,83", "i0,i2]), cast.f32(b[i2,i1]))"),
+    COMPUTED("f16", "f32", "20,40", "83,40", "i0,i2]), cast.f32(b[i1,i2]))"),
+    COMPUTED("i8", "i32", "20,40", "40,83", "i0,i2]), cast.i32(b[i2,i1]))"),
+    COMPUTED("i8", "i32", "20,40", "83,40", "i0,i2]), cast.i32(b[i1,i2]))"),
+    "kernel k(in a: bf16[40,24], in b: f32[40,96], out c: f32[24,96]) { par i0 < 24 { par i1 < 96 { var v0: f32 = 0:f32 red i2 < 40 "
+    "{ v0 = add(v0, mul(cast.f32(a[i2,i0]), max(b[i2,i1], 0:f32))) } c[i0,i1] = v0 } } }",
+    "kernel k(in a: f32[n0,40], in b: bf16[40,83], out c: f32[n0,83]) sizes 1 { par i0 < n0 { par i1 < 83 { var v0: f32 = 0:f32 red i2 < "
+    "40 { v0 = add(v0, mul(mul(a[i0,i2], 3:f32), cast.f32(b[i2,i1]))) } c[i0,i1] = v0 } } }",
+  };
+  static const char *const cpus[] = {"native", "x86-64-v3", "x86-64"};
+  static const int64_t sizes[] = {261};
+  for (size_t i = 0; i < 3 * sizeof texts / sizeof *texts; i++) {
+    struct proposals p;
+    int computed = 0;
+    proposals_begin(&p, texts[i / 3], machine_find(cpus[i % 3]));
+    nest_candidates(&p.nest, &p.all);
+    for (uint32_t j = 1; j < p.all.items.count; j++)
+      if (strstr(p.all.items.items[j].steps, "computed")) {
+        check_candidate_of(p.k, &p.all.items.items[j], sizes, &p.arena);
+        computed++;
+      }
+    if (!computed)
+      test_fail("%s, %s: no candidate computes before it copies", texts[i / 3], cpus[i % 3]);
+    proposals_end(&p);
+  }
+}
+
 /* Under --math strict schedules have the bits of the plain kernel. */
 static void strict_schedules_keep_all_values(void **state) {
   (void)state;
@@ -338,6 +372,7 @@ int main(void) {
     cmocka_unit_test(blocks_give_the_bits_of_their_schedules),
     cmocka_unit_test(what_is_open_gives_the_bits_of_its_schedules),
     cmocka_unit_test(products_of_open_sizes_give_the_bits_of_their_schedules),
+    cmocka_unit_test(computed_factors_give_the_bits_of_their_schedules),
     cmocka_unit_test(strict_schedules_keep_all_values),
     cmocka_unit_test(convolutions_give_the_bits_of_their_schedules),
     cmocka_unit_test(transpositions_give_the_bits_of_their_schedules),
