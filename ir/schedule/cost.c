@@ -165,6 +165,11 @@ static double ends_cycles(const struct machine *machine, const struct tile *t, b
   uint32_t sums = (uint32_t)(t->rows * t->vectors);
   return (TILE_CYCLES + sums * STORE_CYCLES) * (waits ? 1 : rates_of(machine)->ends[sums * 2 > machine->registers]);
 }
+/* Of a far first factor's line that lies across. */
+static double comes_line(const struct machine *machine, const struct product_work *w, bool blocks) {
+  bool comes = w->is_transposed && rows_are_far(machine, w);
+  return comes ? rates_of(machine)->across_comes[blocks] : 0;
+}
 #define ACROSS_GONE 3.3 /* times as long as a line that L2 keeps for the next tile (Zen 5) */
 /* Of a first factor's line that lies across: beyond what L2 has for lines that far apart, each tile gets it anew. */
 static double across_line(const struct machine *machine, const struct product_work *w) {
@@ -197,7 +202,7 @@ double product_tile_cycles(const struct machine *machine, const struct product_w
   const struct rates *rates = rates_of(machine);
   bool far = product_is_far(machine, w);
   double strips = divide_up(w->width, t->vectors * w->lanes), step = step_cycles(machine, t, STEP_SHARE), line = 0;
-  double across = across_line(machine, w) + stream_cycles(machine, w, t);
+  double across = across_line(machine, w) + comes_line(machine, w, false) + stream_cycles(machine, w, t);
   step = overlapped(step, lines_of(machine, w, t->vectors * w->lanes) * crowded(rates, w, far) + across);
   if (far) {
     step = step * (row_blocks(machine, w->m, t) > 1 ? rates->far_step : 1) + (fetch ? t->vectors * rates->fetch : 0);
@@ -213,6 +218,7 @@ double product_tile_cycles(const struct machine *machine, const struct product_w
 
 #define WAITING_TERMS 256
 #define WAITING_TERMS_STREAM 128 /* of rows that are asked for ahead */
+#define WAITING_CYCLES 8         /* a vector of sums that comes from beyond L2, and goes */
 static int64_t waiting_terms(const struct machine *machine, const struct product_work *w) {
   return product_rows_stream(machine, w) ? WAITING_TERMS_STREAM : WAITING_TERMS;
 }
@@ -229,11 +235,12 @@ int64_t product_waiting_rows(const struct machine *machine, const struct product
 double product_waiting_cycles(const struct machine *machine, const struct product_work *w, const struct tile *t, int64_t block) {
   double strips = divide_up(w->width, t->vectors * w->lanes), blocks = divide_up(w->k, (double)block);
   bool is_far = w->m * w->width * w->bytes > (double)machine->bytes[LEVEL_L2] / 2;
-  double far = is_far ? blocks * w->m * divide_up(w->width, w->lanes) * rates_of(machine)->waiting : 0;
+  double far = is_far ? blocks * w->m * divide_up(w->width, w->lanes) * WAITING_CYCLES : 0;
   bool is_apart = w->stride > w->width * w->bytes; /* the first factor's lines may crowd the same sets */
   double line = is_apart ? crowded(rates_of(machine), w, is_crowded(w, w->m * w->bytes)) : 0;
   double step = overlapped(step_cycles(machine, t, STEP_SHARE), lines_of(machine, w, t->vectors * w->lanes) * line);
   double tile = w->k * step + blocks * ends_cycles(machine, t, true);
+  far += strips * w->k * divide_up(w->m, w->lanes) * comes_line(machine, w, true);
   return w->batch * (strips * row_blocks(machine, w->m, t) * tile + far);
 }
 

@@ -12,7 +12,7 @@
   { kind, 4, 64, 32, true, fmas, {(l1)*KB, (l2)*KB, (l3)*KB, INT64_MAX}, {__VA_ARGS__}, false }
 /* Rates of 512-bit servers of several makers lie within a quarter of these, but for those with their own; the last level is what a core has
  * of it when all work. */
-#define WIDE(kind, fmas, l1, l2, l3) WIDE_AT(kind, fmas, l1, l2, l3, 128, 48, 16, 6)
+#define WIDE(kind, fmas, l1, l2, l3) WIDE_AT(kind, fmas, l1, l2, l3, 128, 48, 10, 4)
 #define HALF_AT(kind, l1, l2, l3, ...) \
   { kind, 3, 32, 16, true, 2, {(l1)*KB, (l2)*KB, (l3)*KB, INT64_MAX}, {__VA_ARGS__}, false }
 #define HALF(kind, l1, l2, l3) HALF_AT(kind, l1, l2, l3, 64, 32, 12, 6)
@@ -34,7 +34,7 @@ static const struct machine named[] = {
   WIDE("emeraldrapids", 2, 48, 2048, 2560),
   WIDE("graniterapids", 2, 48, 2048, 3072),
   WIDE("diamondrapids", 2, 48, 2048, 3072),
-  WIDE("znver4", 1, 32, 1024, 4096),
+  WIDE_AT("znver4", 1, 32, 1024, 4096, 128, 48, 16, 6),
   WIDE_AT("znver5", 2, 48, 1024, 4096, 128, 64, 30, 12),
   HALF("haswell", 32, 256, 2048),
   HALF("broadwell", 32, 256, 2048),

@@ -22,12 +22,12 @@ struct rates {
   double across[2];          /* a term of a first factor that lies across, near and far; */
   double across_line;        /* its line, of a far one, which multiply-adds may hide; */
   double across_kept;        /* of L2, what such a factor may fill and be near; */
+  double across_comes[2];    /* a far one's line, for each term of a tile; a block of terms at a time; */
   double rows_far;           /* and a vector of one that does not, for each strip */
   double page;               /* a term in a page that the TLB has lost, */
   double line[2];            /* and a far line at first, as it is missed, and asked for ahead */
 
-  double result[2];      /* a far line of the result, by strips, and where those of several strips lie side by side; */
-  double waiting;        /* a vector of sums that comes from there for a block of terms, and goes */
+  double result[2];      /* a far line of the result, by strips, and where those of several strips lie side by side */
   double once_far;       /* a vector of a first factor from beyond L2 that lies along the sum, in blocks, too */
   double gather[PLACES]; /* plain loops: an element of a second factor along the sum, for each few rows; */
   double plain_share;    /* of others, of the peak, */

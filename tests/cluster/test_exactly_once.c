@@ -176,10 +176,12 @@ static void kill_at_random(const char *phases, int kills, int first, int count) 
     usleep((unsigned)rand_r(&seed) % 150000);
     if (has_finished(victim) || has_finished(1 - victim) || strstr(process_text(workers[victim]), "steps were done before"))
       continue;
-    process_kill(workers[victim]);
-    killed++;
+    bool was_there = process_kill(workers[victim]);
+    killed += was_there;
     if (rand_r(&seed) % 2)
       usleep((unsigned)rand_r(&seed) % 50000);
+    if (!was_there || has_finished(1 - victim)) /* it had all steps done, and was about to leave */
+      break;
     start_worker(victim, phases);
   }
   assert_true(killed > 0);

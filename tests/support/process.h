@@ -114,12 +114,12 @@ static inline void process_must_end(struct process *p, int code, double seconds)
   assert_int_equal(is, code);
 }
 
-static inline void process_kill(struct process *p) {
-  if (p->id > 0) {
-    kill(p->id, SIGKILL);
-    waitpid(p->id, NULL, 0);
-  }
+/* False: it had ended by itself. */
+static inline bool process_kill(struct process *p) {
+  int status = 0;
+  bool was_there = p->id > 0 && kill(p->id, SIGKILL) == 0 && waitpid(p->id, &status, 0) == p->id && WIFSIGNALED(status);
   p->id = 0;
+  return was_there;
 }
 
 static inline int process_kill_all(void **state) {
