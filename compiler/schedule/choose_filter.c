@@ -145,11 +145,11 @@ static const char *blocks_text(const struct filter *f, const struct blocks *b) {
   const char *images = axis_words_list(&f->words, f->c->par_count, f->high_axis);
   if (!has_rests(f)) /* all rows of a tile alike: they need no order of their own */
     return arena_printf(a,
-                        "%s; split k %lld -> kg kk; split kk %lld -> ko ki; split m %lld -> mo mi; order%s kg mo ko ki mi; "
-                        "split h %lld -> ho hi; sink ko ki mi under%s ho in result%s; sink ki mi under hi w in register; "
+                        "%s; split k %lld -> kg kk; split kk %lld -> ko ki; split m %lld -> mo mi; order%s kg mo %sko ki mi; "
+                        "split h %lld -> ho hi; sink %sko ki mi under%s ho in result%s; sink ki mi under hi w in register; "
                         "run%s kg mo tasks; run ki unroll; run mi lanes",
-                        axis_words_begin(&f->words), (long long)b->group, (long long)b->tile, (long long)b->columns, tasks,
-                        (long long)b->block, images, first, tasks);
+                        axis_words_begin(&f->words), (long long)b->group, (long long)b->tile, (long long)b->columns, tasks, inner,
+                        (long long)b->block, inner, images, first, tasks);
   return arena_printf(a,
                       "%s; split k %lld -> kg kk; split m %lld -> mo mi; order%s kg mo %skk mi; split h %lld -> ho hi; "
                       "sink %skk mi under%s ho in result%s; split kk %lld -> ko ki%s; sink ki mi under hi w in register; "
@@ -177,12 +177,16 @@ static double lines_cycles(const struct filter *f, double tasks, int64_t rows, i
     return 0;
   return filter_lines_cycles(f->n->machine, tasks * f->pixels, (double)rows * bytes, (double)columns * bytes, from);
 }
+/* Whether tasks that have all turns of the axis around are enough of them. */
+static bool may_go_around(const struct filter *f, int64_t strips) {
+  return f->around >= 0 && f->others / f->windows * strips * divide_up(f->extent, GROUP_MIN) >= TASKS_USUAL;
+}
 /* level: the cache that holds a block. */
-static void propose_blocks(const struct filter *f, int64_t vectors, int level, struct candidates *out) {
-  struct blocks b = {.tile = tile_rows(f, vectors), .vectors = vectors, .columns = vectors * f->lanes};
+static void propose_blocks(const struct filter *f, int64_t vectors, int level, bool is_around, struct candidates *out) {
+  struct blocks b = {.tile = tile_rows(f, vectors), .vectors = vectors, .columns = vectors * f->lanes, .is_around = is_around};
   int64_t strips = f->width / b.columns;
-  b.is_around = has_rests(f) && f->around >= 0 && f->others / f->windows * strips * divide_up(f->extent, GROUP_MIN) >= TASKS_USUAL;
-  b.group = f->width % b.columns ? 0 : group_rows(f, f->others / (b.is_around ? f->windows : 1) * strips, b.tile);
+  double around = (double)(is_around ? f->windows : 1);
+  b.group = f->width % b.columns ? 0 : group_rows(f, f->others / (int64_t)around * strips, b.tile);
   bool fits = b.group && b.tile * vectors >= SUMS_MIN && b.tile * vectors + vectors < f->n->machine->registers;
   double bytes = (level == LEVEL_L1 ? FILTER_L1_SHARE : FILTER_L2_SHARE) * (double)f->n->machine->bytes[level];
   b.block = fits ? block_rows(f, b.group, b.columns, bytes) : 0;
@@ -195,8 +199,21 @@ static void propose_blocks(const struct filter *f, int64_t vectors, int level, s
   struct filter_stream from = stream_of(f);
   from.is_near = level == LEVEL_L1;
   double groups = (double)(f->others * (f->extent / b.group) * strips);
-  double far = lines_cycles(f, groups / (b.is_around ? (double)f->windows : 1), b.group, b.columns, &from);
+  double far = lines_cycles(f, groups / around, b.group, b.columns, &from);
+  if (is_around && !has_rests(f) && far == 0) /* nothing is gained */
+    return;
   propose(out, blocks_text(f, &b), groups * group_cycles(f, &b, &from) + far);
+}
+/* Few registers have all turns around in a task where they can: blocks of theirs are small. */
+static void propose_all_blocks(const struct filter *f, struct candidates *out) {
+  for (int64_t vectors = 1; vectors <= 4; vectors++)
+    for (int level = LEVEL_L1; level <= LEVEL_L2; level++) {
+      bool may = may_go_around(f, f->width / (vectors * f->lanes));
+      if (!may || !has_rests(f))
+        propose_blocks(f, vectors, level, false, out);
+      if (may)
+        propose_blocks(f, vectors, level, true, out);
+    }
 }
 
 /* ---- transposed, windows ---- */
@@ -261,10 +278,7 @@ void propose_filters(const struct nest *n, const struct contraction *c, struct c
   const struct axis_name names[] = {{f.rows, "k"}, {par - 1, "m"}, {par, "n"}, {f.high_axis, "h"}, {f.high_axis + 1, "w"}};
   f.words = axis_words_of(n, c, NULL, names, 5);
   out->items.items[0].cycles = loops_cycles(&f);
-  for (int64_t vectors = 1; vectors <= 4; vectors++) {
-    propose_blocks(&f, vectors, LEVEL_L1, out);
-    propose_blocks(&f, vectors, LEVEL_L2, out);
-  }
+  propose_all_blocks(&f, out);
   if (c->is_ragged || n->machine->fma_rate < 2) /* measured with two multiply-adds a cycle */
     return;
   propose_transposed(&f, out);

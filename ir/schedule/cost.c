@@ -83,8 +83,7 @@ double op_vector_ns(enum scalar_op op, enum dtype dtype) {
 #define FULL_SHARE 0.91             /* of the peak, where sums, vectors and a row's element fill all registers */
 #define OVERLAPPED_SHARE 0.1        /* of the shorter of two things that go on at the same time */
 #define PLAIN_OVERLAPPED_SHARE 0.17 /* and of rows that the target reads in place (Zen 5) */
-#define LINE_STREAMED 3.4           /* a far line, read behind the one in front of it, */
-#define STREAMED_SHARE 0.8          /* and of the peak that rows reach meanwhile, */
+#define STREAMED_SHARE 0.8          /* of the peak that rows reach while a far factor streams past, */
 #define STREAMED_SUM 1              /* loads that a sum costs for each term, as it comes and goes for a few of them */
 #define LOADS 2                     /* begin in a cycle */
 #define PAGE_BYTES 4096
@@ -170,6 +169,11 @@ static double comes_line(const struct machine *machine, const struct product_wor
   bool comes = w->is_transposed && rows_are_far(machine, w);
   return comes ? rates_of(machine)->across_comes[blocks] : 0;
 }
+/* Of the rate, by how the second factor's rows begin. */
+static double aligned_share(const struct machine *machine, const struct product_work *w) {
+  bool is_aligned = w->stride == 0 || w->k <= 1 || (int64_t)w->stride % LINE_BYTES == 0;
+  return is_aligned ? 1 : rates_of(machine)->unaligned;
+}
 #define ACROSS_GONE 3.3 /* times as long as a line that L2 keeps for the next tile (Zen 5) */
 /* Of a first factor's line that lies across: beyond what L2 has for lines that far apart, each tile gets it anew. */
 static double across_line(const struct machine *machine, const struct product_work *w) {
@@ -210,7 +214,7 @@ double product_tile_cycles(const struct machine *machine, const struct product_w
   }
   step += product_is_paged(w) ? rates->page : 0;
   step += w->is_transposed ? rates->across[rows_are_far(machine, w)] : 0;
-  step /= w->is_computed ? COMPUTED_SHARE : 1;
+  step /= (w->is_computed ? COMPUTED_SHARE : 1) * aligned_share(machine, w);
   double tile = w->k * step + ends_cycles(machine, t, false);
   double ends = rows_cycles(machine, w, strips) + result_cycles(machine, w, false);
   return w->batch * (strips * (row_blocks(machine, w->m, t) * tile + w->k * lines_of(machine, w, t->vectors * w->lanes) * line) + ends);
@@ -252,7 +256,7 @@ double product_stream_cycles(const struct machine *machine, const struct product
   double sums = w->m * (double)vectors, tiles = w->k * divide_up(w->width, w->lanes) / (double)vectors;
   double fmas = tiles * sums / machine->fma_rate / STREAMED_SHARE;
   double loads = tiles * (w->m + (double)vectors + sums * STREAMED_SUM) / LOADS;
-  double lines = w->k * w->width * w->bytes / LINE_BYTES * LINE_STREAMED, most = fmas > loads ? fmas : loads;
+  double lines = w->k * w->width * w->bytes / LINE_BYTES * rates_of(machine)->streamed_line, most = fmas > loads ? fmas : loads;
   return w->batch * (most > lines ? most : lines);
 }
 
@@ -286,7 +290,7 @@ double product_plain_cycles(const struct machine *machine, const struct product_
   if (w->is_along)
     return w->batch * (fmas + tiles + divide_up(w->m, PLAIN_ROWS) * w->k * w->width * rates->gather[place_of(machine, w)]);
   double lines = plain_lines(machine, w);
-  fmas /= w->is_computed ? COMPUTED_SHARE : 1;
+  fmas /= (w->is_computed ? COMPUTED_SHARE : 1) * aligned_share(machine, w);
   fmas /= (w->is_transposed ? PLAIN_ACROSS_SHARE : rates->plain_share) * (w->m < rates->plain_rows ? w->m / rates->plain_rows : 1);
   bool hides = rates->hides_lines && !product_is_paged(w);
   double cycles = (hides ? overlapped_by(fmas, lines, PLAIN_OVERLAPPED_SHARE) : fmas + lines) + tiles + once_far(machine, w);
@@ -343,10 +347,9 @@ double product_block_cycles(const struct machine *machine, const struct product_
 #define PANELS_LATENCY 4      /* cycles until a sum can be added to again: few rows wait for it, */
 #define PANELS_L2_SHARE 0.4   /* and of the second cache's bandwidth, for a panel that comes from there */
 
-/* Two multiply-adds of 64 bytes a cycle are as hard to keep busy as from copied blocks. */
 static double panel_share(const struct machine *machine, double rows, double vectors) {
-  if (machine->vector_bytes == 64 && !is_half(machine))
-    return rates_of(machine)->block_share;
+  if (machine->vector_bytes == 64 && !is_half(machine)) /* hard to keep busy */
+    return rates_of(machine)->panel_share;
   return fills_registers(machine, rows, vectors) ? FULL_SHARE : PANELS_SHARE;
 }
 /* Rows of a multiple of 1 KB or so find few sets of the first cache: whether a tile's are more than it keeps a line of. */

@@ -19,6 +19,7 @@ struct rates {
   const struct tile *tiles;  /* of products whose factors are read where they lie; the last has no rows */
   double far_step, fetch;    /* times a step, from the second row of tiles on: columns of a far factor fall out of the caches; a hint */
   double crowded[2][CROWDS]; /* a line, of a near factor, a far one */
+  double unaligned;          /* of the rate, where a factor's rows begin amid lines: vectors are parts of two */
   double across[2];          /* a term of a first factor that lies across, near and far; */
   double across_line;        /* its line, of a far one, which multiply-adds may hide; */
   double across_kept;        /* of L2, what such a factor may fill and be near; */
@@ -34,9 +35,11 @@ struct rates {
   double plain_rows;     /* of so many rows: with fewer, multiply-adds wait for each other; */
   double plain_ends;     /* a tile begins and ends; */
   bool hides_lines;      /* multiply-adds go on while lines of a far factor come, unless those are in a page each */
-  double streamed_rows;  /* so many may have a far factor read as it lies, where its terms are not in a page each */
+  double streamed_rows;  /* so many may have a far factor read as it lies, where its terms are not in a page each, */
+  double streamed_line;  /* and its line, behind the one in front of it */
 
-  double block_share;        /* of tiles, from copied panels */
+  double panel_share;        /* of tiles, from panels, with two multiply-adds of 512 bits a cycle; */
+  double block_share;        /* from copied ones */
   double block_line[PLACES]; /* a line that is copied, */
   double stays_line[PLACES]; /* one that is not, at first: where L2 gives what tiles take; 0: it does not */
   double block_turned;       /* an element that is transposed then, */
