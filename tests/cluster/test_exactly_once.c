@@ -342,9 +342,9 @@ static void a_worker_that_had_finished_adds_its_steps_again(void **state) {
   must_be(is.c1, 2000, "c1");
 }
 
-/* Asks the worker what it is at until it says so; a minute at most, of which sanitizers take much. */
+/* Asks the worker what it is at until it says so; three minutes at most: thousands of steps take one where sanitizers or others work, too. */
 static void worker_must_come_to_say(int w, const char *words) {
-  for (double until = seconds_now() + 60; seconds_now() < until && !process_said(workers[w], words);) {
+  for (double until = seconds_now() + 180; seconds_now() < until && !process_said(workers[w], words);) {
     usleep(100000);
     kill(workers[w]->id, SIGUSR1);
   }
