@@ -78,14 +78,23 @@ static inline int process_end(struct process *p, double seconds) {
   return code;
 }
 
-/* What it has said, up to the next call. */
+/* All that it has said, up to the next call. */
 static inline const char *process_text(const struct process *p) {
-  static char text[65536];
+  static char *text;
+  static size_t room;
+  size_t size = 0, got = 1;
   FILE *file = fopen(p->log, "r");
-  size_t size = file ? fread(text, 1, sizeof text - 1, file) : 0;
-  text[size] = 0;
+  while (file && got) {
+    if (size + 4096 > room)
+      text = realloc(text, room = (size + 4096) * 2);
+    got = text ? fread(text + size, 1, room - 1 - size, file) : 0;
+    size += got;
+  }
   if (file)
     fclose(file);
+  if (!text)
+    return "";
+  text[size] = 0;
   return text;
 }
 
