@@ -305,12 +305,19 @@ static void propose_parts_of_rows(const struct blocked *b, struct candidates *ou
     if (choose_parts(b, parts, &sized) && !(has_few_tasks(&sized) && choose_parts(b, parts * 2, &more)))
       propose(&sized, out);
 }
+/* Rows of a task, whole tiles, where their number is open: fewer, where they are copied and much of what a task may keep. */
+static int64_t open_rows(const struct blocked *b) {
+  int64_t rows = OPEN_ROWS, bytes = least(b->k, TERMS) * (int64_t)b->work.bytes;
+  while (has_own_rows(b) && rows > b->tile * 8 && rows * bytes > bytes_max(b) / 2)
+    rows /= 2;
+  return divide_up(rows, b->tile) * b->tile;
+}
 /* Tiles of so many rows; where they do not go into them, others may that do. */
 static void propose_height(const struct blocked *b, int64_t height, bool is_last, struct candidates *out) {
   struct blocked t = *b;
   t.tile = height;
   if (t.is_open)
-    t.m = divide_up(OPEN_ROWS, height) * height;
+    t.m = open_rows(&t);
   if (has_rest(&t) && (t.blocks.copies_rows || (most_parts(&t) > 1 && !is_last)))
     return;
   propose_in_place(&t, out);

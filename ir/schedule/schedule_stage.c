@@ -202,6 +202,8 @@ static status check_value(const struct staging *g, expr_id e) {
   return is_plain ? OK : REFUSED("that buffer is not copied by elements");
 }
 
+/* ---- what may be read in front ---- */
+
 static const struct stmt *loop_of(const struct stmt *s, uint32_t local) {
   const struct stmt *found = NULL;
   for (; s && !found; s = s->next) {
