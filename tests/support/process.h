@@ -38,6 +38,7 @@ static inline struct process *process_start(const char *name, const char *words)
   snprintf(copy, sizeof copy, "%s", words);
   for (char *save = NULL, *word = strtok_r(copy, " ", &save); word && count < 127; word = strtok_r(NULL, " ", &save))
     argv[count++] = word;
+  unlink(p->log); /* what an earlier one of that name said */
   p->id = fork();
   if (p->id == 0) {
     int log = open(p->log, O_WRONLY | O_CREAT | O_TRUNC, 0600), null = open("/dev/null", O_WRONLY);
