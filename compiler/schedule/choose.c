@@ -194,7 +194,7 @@ uint32_t candidates_cheapest(const struct nest *n, const struct candidates *all)
 
 /* Whether what is for few is worth code of its own beside what is for many. */
 static bool is_worth(const struct candidate *few, const struct candidate *many) {
-  bool is_same = many->steps && strcmp(few->steps, many->steps) == 0;
+  bool is_same = strcmp(few->steps, many->steps ? many->steps : "") == 0; /* both may be plain loops */
   return !is_same && (many->less == 0 || few->less * GAIN_MIN < many->less);
 }
 /* "when n0 < 33: ... else:" for each size whose few turns have steps of their own; NULL: none has. */

@@ -141,6 +141,8 @@ static int64_t bytes_max(const struct blocked *b) { return b->n->machine->bytes[
 static int64_t most_terms(const struct blocked *b, int64_t vectors) {
   if (b->blocks.copies_rows || b->is_open_sum)
     return TERMS_COPIED;
+  if (b->computed[0] && b->is_open) /* a task's rows are copied, too */
+    return TERMS;
   return has_few(b) ? bytes_max(b) / 2 / (vectors * b->lanes * (int64_t)b->work.bytes) : TERMS;
 }
 /* What lies on the stack for a task of so many strips. */

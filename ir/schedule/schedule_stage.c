@@ -42,9 +42,9 @@ static bool stmt_has(const struct kernel *k, const struct stmt *s, expr_id part)
       return true;
   return false;
 }
-static bool values_stand_in(const struct kernel *k, const struct stmt *s, expr_id part) {
+static bool block_has(const struct kernel *k, const struct stmt *s, expr_id part) {
   for (; s; s = s->next)
-    if (stmt_has(k, s, part) || values_stand_in(k, s->body, part) || values_stand_in(k, s->otherwise, part))
+    if (stmt_has(k, s, part) || block_has(k, s->body, part) || block_has(k, s->otherwise, part))
       return true;
   return false;
 }
@@ -194,12 +194,16 @@ static status find_value(struct staging *g) {
 static status check_value(const struct staging *g, expr_id e) {
   struct kernel *k = g->k;
   const struct expr *x = expr_get(k, e);
-  if (x->op == SCALAR_LOAD && stmts_write(g->at->body, (uint32_t)x->imm))
-    return REFUSED("the loop writes that buffer");
+  bool is_load = x->op == SCALAR_LOAD;
+  if (is_load && stmts_write(g->at->body, (uint32_t)x->imm))
+    return REFUSED("the loop writes what is copied");
+  if (is_load && dtype_is_complex(k->buffers.items[x->imm].dtype))
+    return REFUSED("parts of complex numbers are not copied");
+  if (x->dtype == DTYPE_STRING)
+    return REFUSED("strings are not copied");
   for (int i = 0; i < x->count; i++)
     TRY(check_value(g, expr_operand(k, e, i)));
-  bool is_plain = !dtype_is_complex(x->dtype) && x->dtype != DTYPE_STRING;
-  return is_plain ? OK : REFUSED("that buffer is not copied by elements");
+  return OK;
 }
 
 /* ---- what may be read in front ---- */
@@ -294,7 +298,7 @@ static status find_ways(struct staging *g, const struct stmt *block, expr_id her
   for (const struct stmt *s = block; s; s = s->next) {
     if (stmt_has(k, s, g->value))
       g->when = g->when == NO_EXPR ? here : expr_binary(k, SCALAR_OR, g->when, here);
-    if (!values_stand_in(k, s->body, g->value) && !values_stand_in(k, s->otherwise, g->value))
+    if (!block_has(k, s->body, g->value) && !block_has(k, s->otherwise, g->value))
       continue;
     if (s->kind != STMT_FOR)
       return REFUSED("what is read is read under a condition");

@@ -174,6 +174,10 @@ static const struct choice_case cases[] = {
   {"into rows", CROSSED_OF("f32", "3", "64", "64", "", "a[i0,i1,i2]", ""), "x86-64-v4", NULL},
   {"few rows", PRODUCT("6", "256", "512", ""), "x86-64-v4",
    "split n 64 -> no ni; order no m ni; split m 6 -> mo mi; sink mi ni under ka in register"},
+  {"open rows that are computed, many terms, 16 registers",
+   "kernel k(in a: bf16[n0,1536], in b: bf16[1536,512], out c: f32[n0,512]) sizes 1 { par i0 < n0 { par i1 < 512 { var v0: f32 = 0:f32 red "
+   "i2 < 1536 { v0 = add(v0, mul(cast.f32(a[i0,i2]), cast.f32(b[i2,i1]))) } c[i0,i1] = v0 } } }",
+   "x86-64-v3", "stage a computed at kb by mr kk"},
   {"few rows, 16 registers", PRODUCT("4", "128", "256", ""), "x86-64-v3", "split m 4 -> mo mi; sink"},
   {"few rows, no multiply-add", PRODUCT("8", "256", "512", ""), "x86-64", "-> m n k; split n 8 -> ns ni"},
   {"columns that are no whole tile", PRODUCT("3136", "64", "24", ""), "x86-64-v3", "split n 24"},

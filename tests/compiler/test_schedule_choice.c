@@ -68,6 +68,19 @@ static void a_kernel_without_products_is_left_alone(void **state) {
   arena_deinit(&arena);
 }
 
+/* No candidate applies, as both factors are one buffer: few rows have no code of their own either. */
+static void plain_loops_have_no_variants(void **state) {
+  (void)state;
+  struct arena arena;
+  arena_init(&arena);
+  struct kernel *k =
+    parsed("kernel k(in a: bf16[n0,64], out b: f32[n0,n0]) sizes 1 { par i0 < n0 { par i1 < n0 { var v0: f32 = 0:f32 red i2 "
+           "< 64 { v0 = add(v0, mul(cast.f32(a[i0,i2]), cast.f32(a[i1,i2]))) } b[i0,i1] = v0 } } }",
+           &arena);
+  assert_null(chosen(k, "x86-64-v4", &arena));
+  arena_deinit(&arena);
+}
+
 /* What several threads write costs by the line; what is updated in place stays with its thread. */
 static void sharing_costs_what_lines_of_results_do(void **state) {
   (void)state;
@@ -116,6 +129,7 @@ int main(void) {
     cmocka_unit_test(every_candidate_applies),
     cmocka_unit_test(nests_share_loops_where_the_second_cache_keeps_their_factors),
     cmocka_unit_test(a_kernel_without_products_is_left_alone),
+    cmocka_unit_test(plain_loops_have_no_variants),
     cmocka_unit_test(sharing_costs_what_lines_of_results_do),
     cmocka_unit_test(parts_of_sums_are_tiles),
   };

@@ -1,6 +1,11 @@
 /* Schedules: their text, and what they refuse. */
 #include "tests/ir/schedule_kernels.h"
 
+/* A product with the imaginary parts of its second factor. */
+static const char imaginary[] =
+  "kernel k(in a: f32[20,40], in b: c64[40,96], out c: f32[20,96]) { par i0 < 20 { par i1 < 96 { var v0: f32 = "
+  "0:f32 red i2 < 40 { v0 = add(v0, mul(a[i0,i2], b.im[i2,i1])) } c[i0,i1] = v0 } } }";
+
 /* ---- text ---- */
 
 static void printing_what_was_parsed_gives_the_text(void **state) {
@@ -10,7 +15,8 @@ static void printing_what_was_parsed_gives_the_text(void **state) {
     "name i0 i1 i2 -> m n k; fma; split n 32 -> no ni; order no m ni; split m 8 -> mo mi tail cut 4 2 1; "
     "sink mi ni under k in register; fetch b at k ahead 16; run no tasks; run mi unroll; run ni lanes",
     "fuse kh kc -> t; sink t co under n hb in result first; sink t co under h w in stack; order n h regroup; cut w at 1 55 -> wl w wr; "
-    "run co lanes 64; fetch b27 at k ahead 1; stage a at no by k ni -> ak an; stage a computed at no by k -> ck; stage b at m by .0 k .12 -> b0 bk bl",
+    "run co lanes 64; fetch b27 at k ahead 1; stage a at no by k ni -> ak an; stage a computed at no by k -> ck; "
+    "stage b at m by .0 k .12 -> b0 bk bl",
     "part k 4 -> po pi ps; join 2",
     "when n0 < 64: run i0 unroll\nelse: when n1 < 9: fma\nelse: run i0 tasks",
   };
@@ -101,6 +107,8 @@ static const struct refusal {
   {product, NAMES "stage b at m by k -> bk", "moves with more loops"},
   {product, NAMES "stage b at k by n -> bn", "not one loop n"},
   {product, NAMES "stage d at m by n -> x", "loads nothing"},
+  {imaginary, NAMES "stage b at m by k n -> x y", "complex"},
+  {imaginary, NAMES "stage b computed at m by k n -> x y", "complex"},
   {flipped, "stage b at i1 by .3 i3 -> x y", "dimension .3 of that buffer is not copied as a whole"},
   {flipped, "stage b at i1 by .0 .0 i3 -> x y z", "dimension .0 of that buffer is not copied as a whole"},
   {flipped, "stage b at i0 by .0 i3 -> x y", "moves with more loops"},
