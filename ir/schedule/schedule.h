@@ -3,8 +3,9 @@
  *   name i0 i1 i2 -> m n k; fma; split n 32 -> no ni; split m 8 -> mo mi tail cut 4 2 1; order no mo mi ni
  *
  * Steps name loops: those of the kernel by position (i0, i1 ...) until `name` gives them words, later ones by what made them. A step acts
- * on all loops of a name, alike. It either keeps the kernel's values, bit for bit (sums keep their order; `fma` and what is marked
- * *regroup* apart), or refuses. No step looks at a target: widths, distances, tails, whether products are fused are said by who schedules.
+ * on all loops of a name, alike. It either keeps the kernel's values, bit for bit (sums keep their order; `fma`, `part`, `cut kh` and what
+ * is marked *regroup* apart: compiler/schedule/choose.c has the list for --math strict), or refuses. No step looks at a target: widths,
+ * distances, tails, whether products are fused are said by who schedules.
  *
  * Owner: the arenas given. Not safe for two threads at once on one arena.
  */
@@ -34,7 +35,7 @@ enum step_op {
                  stack: an array over k and ni, filled by loops bk and bn. All loads of b in there are of one place.
                  stage b at no by .0 k -> b0 bk         dimension 0 of b is copied as a whole
                  stage b computed at no by k ni -> bk bn     what is computed of it in there as long as only those loops move it, and loops
-                 around: b as another dtype, masked by c */
+                 around: cast.f32(b[k,ni]), or a select on another buffer's element */
   STEP_PART, /* part i 16 -> po pi ps         the sum over i, which stands in a nest at the kernel's top, in 16 parts: a nest of par po with
                  the sum over pi, and the nest as it was with the sum of the parts, over ps */
   STEP_JOIN, /* join 2                        all nests at the kernel's top share their 2 outermost loops, whose turns are tasks. Of what
@@ -46,7 +47,7 @@ enum step_space { IN_REGISTER, IN_STACK, IN_RESULT };
 #define STEP_NUMBERS 6
 struct step {
   enum step_op op;
-  const char *on[STEP_LOOPS];   /* loops; NULL ends the list, as in those below */
+  const char *on[STEP_LOOPS];   /* loops; stage: what stands behind `by`, also dimensions (".0"); NULL ends the list, as in those below */
   const char *made[STEP_LOOPS]; /* name, split, fuse, cut, stage, part: the loops that it makes */
   const char *at[STEP_LOOPS];   /* sink: the loops under which; fetch, stage: the loop */
   int64_t n[STEP_NUMBERS];      /* split: size, tails; run: width or 0; fetch: distance; cut: points or none; part: how many; join: loops;

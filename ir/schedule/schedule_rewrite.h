@@ -89,7 +89,7 @@ bool stmts_have(const struct stmt *s, const struct stmt *end, enum stmt_kind kin
 /* Drops what the ranges of loops decide: comparisons, minima, maxima, quotients, remainders of integers. */
 void kernel_simplify(struct kernel *k);
 
-/* The steps, each in the file that is named for it. */
+/* The steps: split, fuse, order and run are in schedule_loops.c, fma is in schedule_fetch.c, others in the file that is named for them. */
 status step_split(struct kernel *k, const struct step *s);
 status step_fuse(struct kernel *k, const struct step *s);
 status step_order(struct kernel *k, const struct step *s);

@@ -269,12 +269,13 @@ static const char *draw_cut(struct arena *a, const struct found *f, int number) 
   return arena_printf(a, "cut %s at %d -> c%d_l c%d_r", name_at(f, (int)draw((uint32_t)f->count)), 1 + (int)draw(8), number, number);
 }
 
-/* What some loops inside of one read; at times of a whole dimension. */
+/* What some loops inside of one read, or compute of it; at times of a whole dimension. */
 static const char *draw_stage(struct arena *a, const struct found *f, int number) {
   int at = (int)draw((uint32_t)f->count);
   const char *by = "", *makes = "";
   int n = 0;
-  if (one_in(2)) {
+  bool computed = one_in(2);
+  if (!computed && one_in(2)) {
     by = arena_printf(a, " .%d", (int)draw(3));
     makes = arena_printf(a, " s%d_%d", number, n++);
   }
@@ -283,7 +284,7 @@ static const char *draw_stage(struct arena *a, const struct found *f, int number
       by = arena_printf(a, "%s %s", by, name_at(f, i));
       makes = arena_printf(a, "%s s%d_%d", makes, number, n++);
     }
-  return *by ? arena_printf(a, "stage %c%s at %s by%s ->%s", 'a' + (int)draw(2), draw(2) ? " computed" : "", name_at(f, at), by, makes)
+  return *by ? arena_printf(a, "stage %c%s at %s by%s ->%s", 'a' + (int)draw(2), computed ? " computed" : "", name_at(f, at), by, makes)
              : NULL;
 }
 
@@ -404,7 +405,7 @@ static struct kernel *applied(const struct kernel *k, const char *text, struct a
   return schedule_apply(k, &s, a, &out) == OK ? out : NULL;
 }
 
-static const char *const words[] = {"split", "order", "run", "fuse", "cut", "fetch", "stage", "sink", "part", "join"};
+static const char *const words[] = {"split", "order", "run", "fuse", "cut", "fetch", "stage", "sink", "part", "join", " computed"};
 #define WORDS (int)(sizeof words / sizeof *words)
 struct tally {
   int drawn, refused, exact;
@@ -412,7 +413,7 @@ struct tally {
 };
 static void count_step(struct tally *tally, const char *step) {
   for (int i = 0; i < WORDS; i++)
-    tally->applied[i] += strncmp(step, words[i], strlen(words[i])) == 0;
+    tally->applied[i] += *words[i] == ' ' ? strstr(step, words[i]) != NULL : strncmp(step, words[i], strlen(words[i])) == 0;
 }
 
 static bool try_seed(uint64_t seed, struct tally *tally) {
@@ -474,7 +475,7 @@ static void schedules_keep_what_kernels_compute(void **unused) {
   assert_true(tally.refused * 3 < tally.drawn * 2); /* a good share applies */
   assert_true(tally.exact * 2 > SEEDS);
   for (int i = 0; i < WORDS; i++)
-    assert_true(tally.applied[i] > SEEDS / 20);
+    assert_true(tally.applied[i] > SEEDS / 40);
 }
 
 int main(int argc, char **argv) {

@@ -107,6 +107,7 @@ static const struct refusal {
   {product, NAMES "stage b at m by k -> bk", "moves with more loops"},
   {product, NAMES "stage b at k by n -> bn", "not one loop n"},
   {product, NAMES "stage d at m by n -> x", "loads nothing"},
+  {flipped, "stage b computed at i1 by .0 i3 -> x y", "no dimension that is copied as a whole"},
   {imaginary, NAMES "stage b at m by k n -> x y", "complex"},
   {imaginary, NAMES "stage b computed at m by k n -> x y", "complex"},
   {flipped, "stage b at i1 by .3 i3 -> x y", "dimension .3 of that buffer is not copied as a whole"},
