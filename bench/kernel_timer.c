@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/pages.h"
 #include "compiler/schedule/kernel_library.h"
 
 static double clock_seconds(clockid_t clock) {
@@ -73,7 +74,7 @@ int64_t buffer_elements(const struct kernel *k, uint32_t buffer, const int64_t *
 }
 static float *random_floats(int64_t bytes) {
   int64_t count = bytes / 4 + 32;
-  float *data = aligned_alloc(64, (size_t)(count * 4 + 63) / 64 * 64);
+  float *data = pages_create((size_t)count * 4); /* as the runtime allocates */
   for (int64_t i = 0; data && i < count; i++)
     data[i] = (float)(rand() % 2001 - 1000) * 1e-3f;
   return data;

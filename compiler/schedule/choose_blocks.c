@@ -12,7 +12,10 @@
  * the tile, as they lie.
  *
  * A copy costs the more, the fewer rows meet it. Where the second cache gives vectors as fast as tiles of eight rows take them, a block of
- * a second factor that lies along the columns is not copied: the first tile's rows bring it there. */
+ * a second factor that lies along the columns is not copied: the first tile's rows bring it there.
+ *
+ * Where lines from beyond the second cache are waited for, narrow tasks with small blocks are proposed, too: rows that lie a page apart
+ * find few sets of that cache. While few rows meet a block, they ask for the next one. */
 #include <string.h>
 
 #include "compiler/schedule/axis_words.h"
@@ -53,6 +56,11 @@ struct blocked {
 #define AHEAD_ROWS 8          /* of a first factor that is copied, */
 #define AHEAD_SQUARES 2       /* squares of a second factor along the sum */
 #define HINTS_MAX 32          /* lines in a turn */
+#define NARROW_STRIPS 2       /* of a narrow task, of two vectors each, */
+#define NARROW_TERMS 128      /* and of its block, */
+#define NARROW_TERMS_FEW 64   /* for no more than so many rows */
+#define ASKING_ROWS 96        /* more take longer than a hint lasts */
+#define ASKING_TERMS 16       /* of a tile, between hints */
 
 /* Rows of a tile, as registers allow; those that are copied are so by vectors of them. */
 static const int64_t few_heights[] = {6, 4, 0}, many_heights[] = {8, 0};
@@ -130,6 +138,8 @@ static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 /* Three vectors load least where two multiply-adds begin in a cycle; else two are as good, and fit more widths. If sums of three would take
  * all registers, they are worth as much as they save of columns. */
 static int64_t choose_vectors(const struct blocked *b) {
+  if (b->blocks.is_narrow)
+    return 2;
   int64_t three = divide_up(b->width, 3 * b->lanes) * 3, two = divide_up(b->width, 2 * b->lanes) * 2;
   if (b->is_along || !tile_of(b->n->machine, (int)b->tile, 3) || b->n->machine->fma_rate <= 1)
     return 2;
@@ -139,6 +149,8 @@ static int64_t choose_vectors(const struct blocked *b) {
 static int64_t bytes_max(const struct blocked *b) { return b->n->machine->bytes[LEVEL_L2] / 4 * 3; }
 /* Small tiles lose most by sums that wait: a block has all terms there, unless a strip of them is half of what may be copied. */
 static int64_t most_terms(const struct blocked *b, int64_t vectors) {
+  if (b->blocks.is_narrow)
+    return b->m <= NARROW_TERMS_FEW ? NARROW_TERMS_FEW : NARROW_TERMS;
   if (b->blocks.copies_rows || b->is_open_sum)
     return TERMS_COPIED;
   if (b->computed[0] && b->is_open) /* a task's rows are copied, too */
@@ -174,7 +186,7 @@ static bool has_no_rest(const struct blocked *b) {
 static bool choose_sizes(struct blocked *b, int64_t parts) {
   int64_t vectors = choose_vectors(b), count = divide_up(b->width, vectors * b->lanes), most = HINTS_MAX / vectors;
   int64_t terms = most_terms(b, vectors);
-  most = b->blocks.in_place ? STRIPS_IN_PLACE : most;
+  most = b->blocks.is_narrow ? NARROW_STRIPS : b->blocks.in_place ? STRIPS_IN_PLACE : most;
   b->blocks.tile = tile_of(b->n->machine, (int)b->tile, (int)vectors);
   b->terms = least(divide_up(divide_up(b->k, divide_up(b->k, terms)), b->lanes) * b->lanes, b->k);
   part_rows(b, parts);
@@ -264,7 +276,12 @@ static const char *copies_text(const struct blocked *b) {
     text = arena_printf(a, "%ssplit pk@ %lld -> pq@ pr@; %sfetch %s at pq@ ahead %d; ", text, (long long)b->lanes, squares_text(b),
                         buffer_text(b, 1), AHEAD_SQUARES);
   else
-    text = arena_printf(a, "%sorder pk@ pj@ pi@; fetch %s at pk@ ahead %d; ", text, buffer_text(b, 1), AHEAD);
+    text = arena_printf(a, "%sorder pk@ pj@ pi@; ", text);
+  if (b->blocks.asks)
+    return arena_printf(a, "%ssplit kk@ %d -> kc@ kd@; %sfetch %s at kb@ ahead 1 over mo@ nj@ kc@; ", text, ASKING_TERMS,
+                        tile_text(b, "kc@ kd@"), buffer_text(b, 1));
+  if (!b->is_along)
+    text = arena_printf(a, "%sfetch %s at pk@ ahead %d; ", text, buffer_text(b, 1), AHEAD);
   if (b->blocks.copies_rows)
     text = arena_printf(a, "%sstage %s%s at mb@ by mo@ %s mi@ -> qo@ qk@ qi@; order qk@ qo@ qi@; fetch %s at qk@ ahead %d; ", text,
                         buffer_text(b, 0), computed_text(b, 0), k, buffer_text(b, 0), AHEAD_ROWS);
@@ -296,6 +313,17 @@ static void propose_in_place(const struct blocked *b, struct candidates *out) {
   if (!b->computed[1] && product_may_stay(b->n->machine, &b->work, &b->blocks) && choose_sizes(&sized, 1) && sized.terms < b->k)
     propose(&sized, out);
 }
+static void propose_narrow(const struct blocked *b, struct candidates *out) {
+  struct blocked sized = *b;
+  sized.blocks.is_narrow = true;
+  if (!product_may_be_narrow(b->n->machine, &b->work) || b->blocks.copies_rows || b->computed[0] || b->computed[1] ||
+      !choose_sizes(&sized, 1) || sized.terms >= sized.k)
+    return;
+  propose(&sized, out);
+  sized.blocks.asks = sized.m <= ASKING_ROWS && !sized.is_open && sized.terms % ASKING_TERMS == 0;
+  if (sized.blocks.asks)
+    propose(&sized, out);
+}
 static bool choose_parts(const struct blocked *b, int64_t parts, struct blocked *sized) {
   *sized = *b;
   return (parts == 1 || (parts <= most_parts(b) && !has_rest(b))) && choose_sizes(sized, parts) && sized->blocks.row_tasks == (double)parts;
@@ -323,6 +351,7 @@ static void propose_height(const struct blocked *b, int64_t height, bool is_last
   if (has_rest(&t) && (t.blocks.copies_rows || (most_parts(&t) > 1 && !is_last)))
     return;
   propose_in_place(&t, out);
+  propose_narrow(&t, out);
   propose_parts_of_rows(&t, out);
 }
 /* Rows of an open number that are fewer than the copy pays for: plain loops. Along the terms those are sums of vectors. */

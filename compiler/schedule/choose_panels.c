@@ -2,7 +2,8 @@
  * terms one behind the other, so that a tile of rows reads it as one stream, whatever its size. Nothing is copied.
  *
  * A task is a panel and a block of rows. Panels are outermost where they come from beyond the second cache, so that each is read once by
- * all rows; else the rows' factor stays in the first cache, and panels go by. */
+ * all rows; else the rows' factor stays in the first cache, and panels go by. Where lines from there are waited for, few rows ask for the
+ * next panel's while they meet this one. */
 #include <math.h>
 
 #include "compiler/schedule/axis_words.h"
@@ -14,7 +15,9 @@
 #define BLOCK_MAX 480   /* whose part of the first factor stays in the second cache */
 #define BLOCK_FEW 48    /* where there are few panels */
 #define TASKS_MIN 16
-#define VECTORS_MAX 3 /* of a tile: panels of more are cut */
+#define VECTORS_MAX 3   /* of a tile: panels of more are cut */
+#define ASKING_ROWS 96  /* more take longer than a hint lasts */
+#define ASKING_TERMS 16 /* of a tile, between hints */
 
 struct paneled {
   const struct nest *n;
@@ -23,6 +26,7 @@ struct paneled {
   int64_t width;           /* of a panel */
   int64_t vectors, height; /* of a tile */
   int64_t block;           /* rows of a block; 0: all are one */
+  bool asks;               /* for the next panel's lines */
   struct product_work work;
   struct axis_words words;
 };
@@ -113,6 +117,19 @@ static const char *columns_text(const struct paneled *p, const char *n, bool is_
   return is_cut ? arena_printf(a, "split %s %lld -> %so %sp; split %sp %lld -> %sj %si", n, width, n, n, n, strip, n, n)
                 : arena_printf(a, "split %s %lld -> %so %si", n, width, n, n);
 }
+/* The sum's loops but for the last one, which is cut in `o` and `i` for hints to stand between. */
+static const char *sum_text(const struct paneled *p, bool with_inner) {
+  int last = p->c->axis_count - 1;
+  const char *text = axis_words_list(&p->words, p->c->par_count, last), *k = p->words.of[last];
+  return arena_printf(p->n->arena, with_inner ? "%s %so %si" : "%s %so", text, k, k);
+}
+/* The next panel's lines: where panels are outermost, all tiles of a task's rows ask for some. */
+static const char *asking_text(const struct paneled *p, const char *others) {
+  const char *tiles = p->rows < 0 ? "" : arena_printf(p->n->arena, " %so", p->words.of[p->rows]);
+  const char *buffer = p->n->k->buffers.items[expr_get(p->n->k, p->c->load[1])->imm].name;
+  return arena_printf(p->n->arena, "; fetch %s at %so ahead 1 over%s%s%s", buffer, p->words.of[p->c->lanes], others, tiles,
+                      sum_text(p, false));
+}
 static const char *steps_text(struct paneled *p) {
   struct arena *a = p->n->arena;
   const struct axis_name names[] = {{p->rows, "m"}, {p->c->lanes, "n"}};
@@ -121,8 +138,8 @@ static const char *steps_text(struct paneled *p) {
   bool is_cut = p->vectors * (int64_t)p->work.lanes < p->width, is_near = !product_is_far(p->n->machine, &p->work);
   const char *block = p->block ? arena_printf(a, " %sb", m) : "", *part = is_cut ? arena_printf(a, " %sj", n) : "";
   const char *row = p->rows < 0 ? "" : arena_printf(a, p->block ? " %ss" : " %s", m), *rows = p->rows < 0 ? "" : arena_printf(a, " %si", m);
-  const char *panels = arena_printf(a, " %so", n), *others = outer_text(p, true),
-             *sum = axis_words_list(&p->words, p->c->par_count, p->c->axis_count);
+  const char *panels = arena_printf(a, " %so", n), *others = outer_text(p, true), *last = p->words.of[p->c->axis_count - 1];
+  const char *sum = p->asks ? sum_text(p, true) : axis_words_list(&p->words, p->c->par_count, p->c->axis_count);
   const char *outer = arena_printf(a, "%s%s%s%s", outer_text(p, false), block, is_near ? others : panels, is_near ? panels : others);
   const char *text = arena_printf(a, "%s; %s", axis_words_begin(&p->words), columns_text(p, n, is_cut));
   if (p->block)
@@ -130,10 +147,20 @@ static const char *steps_text(struct paneled *p) {
   text = arena_printf(a, "%s; order%s%s%s %si", text, outer, part, row, n);
   if (p->rows >= 0)
     text = arena_printf(a, "%s; split%s %lld -> %so %si%s", text, row, (long long)p->height, m, m, tails_text(p));
-  text = arena_printf(a, "%s; sink%s %si under%s in register; run%s tasks", text, rows, n, sum, outer);
+  if (p->asks)
+    text = arena_printf(a, "%s; split %s %d -> %so %si", text, last, ASKING_TERMS, last, last);
+  text = arena_printf(a, "%s; sink%s %si under%s in register", text, rows, n, sum);
+  text = arena_printf(a, "%s%s; run%s tasks", text, p->asks ? asking_text(p, others) : "", outer);
   return arena_printf(a, p->rows < 0 ? "%s; run %si lanes" : "%s; run%s unroll; run %si lanes", text, p->rows < 0 ? n : rows, n);
 }
 
+/* Whether few tiles of rows, but not just one, meet panels that are waited for; they are no parts of panels. */
+static bool may_ask(const struct paneled *p) {
+  int64_t terms = p->c->axes[p->c->axis_count - 1].extent;
+  bool is_few = p->work.m > (double)p->height && p->work.m <= ASKING_ROWS;
+  return is_few && product_panels_wait(p->n->machine, &p->work) && terms >= 2 * ASKING_TERMS && terms % ASKING_TERMS == 0 &&
+         p->vectors * (int64_t)p->work.lanes == p->width;
+}
 /* A tile of as many rows as registers hold sums of; and of fewer, where the first cache loses those, or where what is left of a known
  * number costs less. */
 static void propose_tiles(struct paneled *p, struct candidates *out) {
@@ -141,9 +168,12 @@ static void propose_tiles(struct paneled *p, struct candidates *out) {
   most = most < HEIGHT_MAX ? most : HEIGHT_MAX;
   int64_t tallest = m < 0 || most < m ? most : m;
   for (p->height = tallest; p->height * 2 > most || p->height == tallest; p->height--) {
-    double cycles = product_panel_cycles(p->n->machine, &p->work, p->height, p->vectors);
     find_block(p);
-    vec_push(&out->items, ((struct candidate){.steps = steps_text(p), .cycles = p->height == tallest ? cycles : cycles * FEWER_ROWS}));
+    for (int asks = 0; asks <= may_ask(p); asks++) {
+      p->asks = asks;
+      double cycles = product_panel_cycles(p->n->machine, &p->work, p->height, p->vectors, p->asks);
+      vec_push(&out->items, ((struct candidate){.steps = steps_text(p), .cycles = p->height == tallest ? cycles : cycles * FEWER_ROWS}));
+    }
   }
 }
 

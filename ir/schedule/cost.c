@@ -319,12 +319,21 @@ static double block_step_cycles(const struct machine *machine, const struct tile
 bool product_may_stay(const struct machine *machine, const struct product_work *w, const struct product_blocks *b) {
   return rates_of(machine)->stays_line[PLACE_FAR] > 0 && !w->is_along && !b->copies_rows && product_is_far(machine, w);
 }
+bool product_may_be_narrow(const struct machine *machine, const struct product_work *w) {
+  return rates_of(machine)->narrow_line[0][PLACE_FAR] > 0 && !w->is_along && product_is_far(machine, w);
+}
+/* Of a line of the second factor, as it comes. */
+static double block_line(const struct machine *machine, const struct product_work *w, const struct product_blocks *b) {
+  const struct rates *rates = rates_of(machine);
+  const double *lines = b->is_narrow ? rates->narrow_line[b->asks] : b->in_place ? rates->stays_line : rates->block_line;
+  return lines[place_of(machine, w)];
+}
 double product_block_cycles(const struct machine *machine, const struct product_work *w, const struct product_blocks *b) {
   const struct rates *rates = rates_of(machine);
   double strips = divide_up(w->width, b->tile->vectors * w->lanes);
   double tiles = strips * (w->is_open ? w->m / b->tile->rows : row_blocks(machine, w->m, b->tile));
   double sums = divide_up(w->k, b->terms) * ends_cycles(machine, b->tile, b->terms < w->k);
-  double lines = w->k * lines_of(machine, w, w->width) * (b->in_place ? rates->stays_line : rates->block_line)[place_of(machine, w)];
+  double lines = w->k * lines_of(machine, w, w->width) * block_line(machine, w, b);
   double turned = w->is_along ? w->k * w->width * rates->block_turned : 0;
   double each = rates->block_rows[rows_are_far(machine, w)] + (product_rows_stream(machine, w) ? STREAM_COPY_CYCLES : 0);
   double rows = b->copies_rows ? b->column_tasks * w->m * w->k * each : rows_cycles(machine, w, b->column_tasks) + once_far(machine, w);
@@ -365,13 +374,17 @@ static double panel_tile_cycles(const struct machine *machine, const struct prod
     least = bytes / (machine->bandwidth[LEVEL_L2] * PANELS_L2_SHARE);
   return rows > 0 ? w->k * (step > least ? step : least) + TILE_CYCLES + rows * vectors * STORE_CYCLES : 0;
 }
-double product_panel_cycles(const struct machine *machine, const struct product_work *w, int64_t rows, int64_t vectors) {
+bool product_panels_wait(const struct machine *machine, const struct product_work *w) {
+  return rates_of(machine)->panel_line[0] > 0 && product_is_far(machine, w);
+}
+double product_panel_cycles(const struct machine *machine, const struct product_work *w, int64_t rows, int64_t vectors, bool asks) {
   double tiles = w->is_open ? w->m / (double)rows : (double)((int64_t)w->m / rows), rest = w->m - tiles * (double)rows;
   double strips = divide_up(w->width, (double)vectors * w->lanes), whole = panel_tile_cycles(machine, w, (double)rows, (double)vectors);
   double cycles = tiles * whole + panel_tile_cycles(machine, w, rest, (double)vectors);
   double bytes = w->k * (double)vectors * w->lanes * w->bytes;
   double lines = product_is_far(machine, w) ? bytes / machine->bandwidth[LEVEL_L3] : 0;
-  return w->batch * strips * (cycles > lines ? cycles : lines);
+  double waits = product_is_far(machine, w) ? bytes / LINE_BYTES * rates_of(machine)->panel_line[asks] : 0;
+  return w->batch * strips * ((cycles > lines ? cycles : lines) + waits);
 }
 double product_pack_cycles(const struct machine *machine, const struct product_work *w) {
   return w->batch * w->k * w->width * (product_is_far(machine, w) ? PACK_FAR_CYCLES : PACK_CYCLES);

@@ -111,7 +111,9 @@ bool product_rows_are_pages(const struct product_work *work);
 double product_stream_cycles(const struct machine *machine, const struct product_work *work, int64_t vectors);
 /* The second factor in panels: of so many vectors of columns all terms lie one behind the other. Tiles of so many rows, what is left is one
  * of its own, unless their number is open; and what it costs to bring it there, once. */
-double product_panel_cycles(const struct machine *machine, const struct product_work *work, int64_t rows, int64_t vectors);
+double product_panel_cycles(const struct machine *machine, const struct product_work *work, int64_t rows, int64_t vectors, bool asks);
+/* Whether panels come from beyond L2 and are waited for, so that asking for the next one ahead (`asks`) is worth a thought. */
+bool product_panels_wait(const struct machine *machine, const struct product_work *work);
 double product_pack_cycles(const struct machine *machine, const struct product_work *work);
 /* The tile of this form; NULL: none was measured. */
 const struct tile *tile_of(const struct machine *machine, int rows, int vectors);
@@ -124,9 +126,13 @@ struct product_blocks {
   bool copies_rows;                     /* and its rows of the first, which lies across */
   bool in_place;                        /* it is not copied */
   bool computes_rows, computes_columns; /* each element of a factor for each task */
+  bool is_narrow;                       /* of few columns, so that its lines find room in L2, */
+  bool asks;                            /* and the next block's are asked for while this one is summed up */
 };
 /* Whether a block may be read in place: L2 gives what tiles take of it. */
 bool product_may_stay(const struct machine *machine, const struct product_work *work, const struct product_blocks *blocks);
+/* Whether narrow tasks are worth a thought: the second factor lies along the columns, and its lines from beyond L2 are waited for. */
+bool product_may_be_narrow(const struct machine *machine, const struct product_work *work);
 double product_block_cycles(const struct machine *machine, const struct product_work *work, const struct product_blocks *blocks);
 /* Of a second factor that lies along the sum, turned: strips of so many rows, copied by each task. few: of few columns; the first factor is
  * copied once then, or not at all, where it lies across. */

@@ -38,13 +38,15 @@ struct rates {
   double streamed_rows;  /* so many may have a far factor read as it lies, where its terms are not in a page each, */
   double streamed_line;  /* and its line, behind the one in front of it */
 
-  double panel_share;        /* of tiles, from panels, with two multiply-adds of 512 bits a cycle; */
-  double block_share;        /* from copied ones */
-  double block_line[PLACES]; /* a line that is copied, */
-  double stays_line[PLACES]; /* one that is not, at first: where L2 gives what tiles take; 0: it does not */
-  double block_turned;       /* an element that is transposed then, */
-  double block_rows[2];      /* and one of the first factor, near and far */
-  double ends[2];            /* of what a tile's beginning and end take: of one whose sums leave half of the registers, others */
+  double panel_share;            /* of tiles, from panels, with two multiply-adds of 512 bits a cycle; */
+  double panel_line[2];          /* a far line of those that is waited for, and where it is asked for a panel ahead; */
+  double block_share;            /* from copied ones */
+  double block_line[PLACES];     /* a line that is copied, */
+  double narrow_line[2][PLACES]; /* one of narrow tasks, and where it is asked for a block ahead; 0: those are no better; */
+  double stays_line[PLACES];     /* one that is not, at first: where L2 gives what tiles take; 0: it does not */
+  double block_turned;           /* an element that is transposed then, */
+  double block_rows[2];          /* and one of the first factor, near and far */
+  double ends[2];                /* of what a tile's beginning and end take: of one whose sums leave half of the registers, others */
 
   /* second factors along the sum */
   double turned_share, turned_copy, turned_store; /* by the tile; an element that is transposed, one that is stored; */

@@ -25,7 +25,8 @@ enum step_op {
   STEP_SINK,  /* sink mi ni under k in register     what the sum over k carries becomes a buffer over the perfect nest of par mi, ni: a nest
                  that starts it, k around a nest that adds, a nest that finishes. `in stack`.
                  sink mi ni under n in result [first]  it waits in the result that is stored behind k; `first`: the first turn starts it */
-  STEP_FETCH, /* fetch b at k ahead 16         each turn of k asks for what buffer b gives to the turn 16 later */
+  STEP_FETCH, /* fetch b at k ahead 16         each turn of k asks for what buffer b gives to the turn 16 later
+                 fetch b at kb ahead 1 over mo nj       the turns of mo and nj, inside of kb and of each other, ask for a share each of that */
   STEP_FMA,   /* fma                           sums of products round once for each term: x = x + a*b is x = fma(a, b, x) */
   STEP_CUT,   /* cut w at 1 55 -> wl w wr      copies of a loop over parts of its range.
                  cut kh                        a sum over kh whose terms are nothing outside of a range loses them, and the test for the
@@ -47,7 +48,8 @@ enum step_space { IN_REGISTER, IN_STACK, IN_RESULT };
 #define STEP_NUMBERS 6
 struct step {
   enum step_op op;
-  const char *on[STEP_LOOPS];   /* loops; stage: what stands behind `by`, also dimensions (".0"); NULL ends the list, as in those below */
+  const char *on
+    [STEP_LOOPS]; /* loops; stage: what stands behind `by`, also dimensions (".0"); fetch: `over`; NULL ends the list, as in those below */
   const char *made[STEP_LOOPS]; /* name, split, fuse, cut, stage, part: the loops that it makes */
   const char *at[STEP_LOOPS];   /* sink: the loops under which; fetch, stage: the loop */
   int64_t n[STEP_NUMBERS];      /* split: size, tails; run: width or 0; fetch: distance; cut: points or none; part: how many; join: loops;

@@ -1,4 +1,8 @@
-/* schedule_fetch.c: the steps that change nothing but a line: fetch (hints) and fma. */
+/* schedule_fetch.c: the steps that change nothing but a line: fetch (hints) and fma.
+ *
+ * `fetch b at kb ahead 1 over mo nj`: what a turn of kb later reads of b is much. The turns of mo and nj, which stand inside, ask for a
+ * share each, so that it comes while they compute. All places that the loops around the first load go through are one line of places
+ * then, of which turn number t of mo and nj takes the next few from t * few on. */
 #include "ir/schedule/machine.h"
 #include "ir/schedule/schedule_rewrite.h"
 
@@ -17,11 +21,14 @@ struct fetching {
 /* Elements of the last dimension that lie in one line. */
 static int64_t line_elements(const struct fetching *f) { return LINE_BYTES / (int64_t)dtype_size(f->k->buffers.items[f->buffer].dtype); }
 
-/* Whether neighbouring turns of the loop read neighbouring elements: the variable stands bare in a sum. */
+/* Whether neighbouring turns of the loop read neighbouring elements: the variable stands bare in a sum, or in what is left of one (places
+ * in a panel). */
 static bool is_bare_term(const struct kernel *k, expr_id e, uint32_t local) {
   const struct expr *x = expr_get(k, e);
   if (x->op == SCALAR_LOCAL)
     return x->imm == (int64_t)local;
+  if (x->op == SCALAR_FLOORMOD)
+    return is_bare_term(k, expr_operand(k, e, 0), local);
   return x->op == SCALAR_ADD && (is_bare_term(k, expr_operand(k, e, 0), local) || is_bare_term(k, expr_operand(k, e, 1), local));
 }
 
@@ -109,9 +116,150 @@ static status fetch_at(struct kernel *k, const struct step *s, struct stmt *loop
   return OK;
 }
 
+/* ---- fetch over ---- */
+
+struct sharing {
+  struct kernel *k;
+  const struct step *s;
+  struct stmt *at;
+  struct stmt *over[STEP_LOOPS];   /* each inside of the one before */
+  VEC(const struct stmt *) inside; /* loops between `at` and the statement at hand; of the load, once it is found */
+  expr_id load;
+};
+
+/* Of several loops of a name, as tails make them, the first one: it has the most turns. */
+static struct stmt *first_loop(const struct kernel *k, struct stmt *block, const char *name) {
+  loops_found found = {0};
+  find_loops(block, k, name, &found);
+  struct stmt *loop = found.count ? found.items[0] : NULL;
+  vec_free(&found);
+  return loop;
+}
+static status find_over(struct sharing *f) {
+  struct stmt *in = f->at;
+  for (int i = 0; i < name_count(f->s->on); i++) {
+    f->over[i] = first_loop(f->k, in->body, f->s->on[i]);
+    if (!f->over[i])
+      return REFUSED("inside of loop %s there is no loop %s", loop_name(f->k, in), f->s->on[i]);
+    in = f->over[i];
+  }
+  return OK;
+}
+
+static expr_id find_moving_load(const struct sharing *f, expr_id e) {
+  const struct expr *x = expr_get(f->k, e);
+  if (x->op == SCALAR_LOAD && x->imm == (int64_t)f->s->buffer && expr_reads_local(f->k, e, f->at->local))
+    return e;
+  expr_id found = NO_EXPR;
+  for (int i = 0; i < x->count && found == NO_EXPR; i++)
+    found = find_moving_load(f, expr_operand(f->k, e, i));
+  return found;
+}
+/* The first load that moves with `at`, and the loops around it. */
+static bool find_place(struct sharing *f, const struct stmt *s) {
+  expr_id used[LIMIT_RANK + 4];
+  for (; s; s = s->next) {
+    int n = s->kind == STMT_FETCH ? 0 : stmt_exprs(s, used);
+    for (int i = 0; i < n && f->load == NO_EXPR; i++)
+      f->load = find_moving_load(f, used[i]);
+    if (f->load != NO_EXPR)
+      return true;
+    if (s->kind == STMT_FOR)
+      vec_push(&f->inside, s);
+    if (find_place(f, s->body) || find_place(f, s->otherwise))
+      return true;
+    f->inside.count -= s->kind == STMT_FOR;
+  }
+  return false;
+}
+
+/* A loop's variable in the hint: 0 where it has no constant bound or the load does not move with it. */
+struct place_loop {
+  const struct stmt *loop;
+  int64_t turns; /* lines, of one along what lies side by side */
+  bool is_side;
+};
+static struct place_loop place_loop_of(const struct sharing *f, const struct stmt *loop, expr_id last) {
+  struct place_loop p = {.loop = loop};
+  int64_t line = LINE_BYTES / (int64_t)dtype_size(f->k->buffers.items[f->s->buffer].dtype);
+  if (!expr_reads_local(f->k, f->load, loop->local) || !expr_at_most(f->k, loop->value, &p.turns))
+    p.turns = 1;
+  p.is_side = p.turns > 1 && is_bare_term(f->k, last, loop->local);
+  p.turns = p.is_side ? (p.turns + line - 1) / line : p.turns;
+  return p;
+}
+
+/* The number of a turn of the loops over, and how many there are; a loop without a constant bound has as many as its extent says then. */
+static void count_turns(struct sharing *f, expr_id *turn, expr_id *turns) {
+  *turn = number(f->k, 0);
+  *turns = number(f->k, 1);
+  for (int i = 0; i < name_count(f->s->on); i++) {
+    int64_t most;
+    bool is_bound = expr_at_most(f->k, f->over[i]->value, &most);
+    expr_id extent = is_bound ? number(f->k, most) : f->over[i]->value;
+    *turn = add(f->k, expr_binary(f->k, SCALAR_MUL, *turn, extent), expr_local(f->k, f->over[i]->local));
+    *turns = expr_binary(f->k, SCALAR_MUL, *turns, extent);
+  }
+}
+
+/* Hints for `each` places from number `first` on, a line each. */
+static status put_hints(struct sharing *f, struct stmt **tail, expr_id first, expr_id each) {
+  struct kernel *k = f->k;
+  int count = expr_get(k, f->load)->count;
+  int64_t lines, line = LINE_BYTES / (int64_t)dtype_size(k->buffers.items[f->s->buffer].dtype);
+  expr_id index[LIMIT_RANK], last = expr_operand(k, f->load, count - 1);
+  struct stmt *loop = stmt_for(k, tail, LOOP_SEQ, each);
+  expr_id rest = add(k, first, expr_local(k, loop->local));
+  struct copy c;
+  k->locals.items[loop->local].name = arena_printf(k->arena, "%s_share", f->s->at[0]);
+  loop->run = expr_is_const(k, each, &lines) ? RUN_UNROLL : RUN_PLAIN;
+  copy_begin(&c, k, k);
+  c.local[f->at->local] = add(k, expr_local(k, f->at->local), number(k, f->s->n[0]));
+  for (uint32_t i = f->inside.count; i-- > 0;) {
+    struct place_loop p = place_loop_of(f, f->inside.items[i], last);
+    expr_id at = p.turns > 1 ? floormod(k, rest, p.turns) : number(k, 0);
+    rest = p.turns > 1 ? floordiv(k, rest, p.turns) : rest;
+    c.local[p.loop->local] = p.is_side ? mul(k, at, line) : at;
+  }
+  for (int d = 0; d < count; d++)
+    index[d] = copy_expr(&c, expr_operand(k, f->load, d));
+  copy_end(&c);
+  stmt_fetch(k, &loop->body, f->s->buffer, index, count);
+  return loop->run == RUN_PLAIN || lines <= UNROLL_MAX ? OK : REFUSED("a turn would ask for %d lines", (int)lines);
+}
+
+static status share_hints(struct sharing *f) {
+  struct kernel *k = f->k;
+  struct stmt *hints = NULL, **tail = &hints, *in = f->over[name_count(f->s->on) - 1];
+  expr_id turn, turns, last = expr_operand(k, f->load, expr_get(k, f->load)->count - 1);
+  int64_t places = 1, most;
+  count_turns(f, &turn, &turns);
+  for (uint32_t i = 0; i < f->inside.count; i++)
+    places *= place_loop_of(f, f->inside.items[i], last).turns;
+  expr_id each = expr_binary(k, SCALAR_FLOORDIV, add(k, sub(k, turns, number(k, 1)), number(k, places)), turns);
+  expr_id first = expr_binary(k, SCALAR_MUL, turn, each), asked = expr_binary(k, SCALAR_MUL, turns, each);
+  if (!expr_is_const(k, asked, &most) || most > places) /* the last turns have nothing to ask for */
+    tail = &stmt_if(k, tail, expr_binary(k, SCALAR_LT, first, number(k, places)))->body;
+  TRY(put_hints(f, tail, first, each));
+  hints->next = in->body;
+  in->body = hints;
+  return OK;
+}
+
+static status fetch_over_at(struct kernel *k, const struct step *s, struct stmt *loop) {
+  struct sharing f = {.k = k, .s = s, .at = loop};
+  status result = find_over(&f);
+  if (result == OK && !find_place(&f, loop->body))
+    result = REFUSED("loop %s loads nothing that moves with it from that buffer", s->at[0]);
+  if (result == OK)
+    result = share_hints(&f);
+  vec_free(&f.inside);
+  return result;
+}
+
 status step_fetch(struct kernel *k, const struct step *s) {
   TRY(step_check_buffer(k, s));
-  return each_loop(k, s, s->at[0], fetch_at);
+  return each_loop(k, s, s->at[0], s->on[0] ? fetch_over_at : fetch_at);
 }
 
 /* ---- fma ---- */

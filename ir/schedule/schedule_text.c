@@ -182,7 +182,12 @@ static status read_fetch(struct reader *r, struct step *s) {
   TRY(read_buffer(r, s));
   TRY(expect(r, "ahead"));
   TRY(number(r, &s->n[0]));
-  return s->n[0] > 0 ? OK : wrong(r, "a distance above 0");
+  if (s->n[0] < 1)
+    return wrong(r, "a distance above 0");
+  if (!accept(r, "over"))
+    return OK;
+  TRY(names(r, NULL, 0, s->on));
+  return s->on[0] ? OK : wrong(r, "over which loops");
 }
 
 static status read_cut(struct reader *r, struct step *s) {
@@ -344,6 +349,8 @@ static void put_operands(struct writer *w, const struct step *s) {
     put_buffer(w, s);
     put(w, " ahead");
     put_numbers(w, s->n, 1);
+    put(w, s->on[0] ? " over" : "");
+    put_names(w, s->on);
     break;
   case STEP_CUT:
     put(w, s->n[0] ? " at" : "");
@@ -362,7 +369,7 @@ static void put_operands(struct writer *w, const struct step *s) {
 
 static void put_step(struct writer *w, const struct step *s) {
   put(w, ops[s->op]);
-  if (s->op != STEP_STAGE)
+  if (s->op != STEP_STAGE && s->op != STEP_FETCH)
     put_names(w, s->on);
   put_operands(w, s);
   if (s->made[0]) {
