@@ -2,7 +2,7 @@
  *
  * `fetch b at kb ahead 1 over mo nj`: what a turn of kb later reads of b is much. The turns of mo and nj, which stand inside, ask for a
  * share each, so that it comes while they compute. All places that the loops around the first load go through are one line of places
- * then, of which turn number t of mo and nj takes the next few from t * few on. */
+ * then, of which turn number t of mo and nj takes the next few from t * few on. Turns that a last loop lacks of its bound lack their share. */
 #include "ir/schedule/machine.h"
 #include "ir/schedule/schedule_rewrite.h"
 

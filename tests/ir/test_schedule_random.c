@@ -288,6 +288,15 @@ static const char *draw_stage(struct arena *a, const struct found *f, int number
              : NULL;
 }
 
+static const char *draw_fetch(struct arena *a, const struct found *f) {
+  int at = (int)draw((uint32_t)f->count);
+  const char *over = "";
+  for (int i = at + 1; one_in(2) && i < f->count && i < at + 4; i++)
+    if (one_in(2))
+      over = arena_printf(a, "%s %s", *over ? over : " over", name_at(f, i));
+  return arena_printf(a, "fetch %c at %s ahead %d%s", 'a' + (int)draw(2), name_at(f, at), 1 + (int)draw(9), over);
+}
+
 /* Sums change by it: of `max` they do not, but nobody asks. */
 static const char *draw_part(struct arena *a, const struct found *f, int number, bool *regroups) {
   *regroups = true;
@@ -320,8 +329,7 @@ static const char *draw_step(struct arena *a, const struct found *f, int number,
   case 16:
   case 17:
   case 18: return draw_join(a, f);
-  case 10:
-    return arena_printf(a, "fetch %c at %s ahead %d", 'a' + (int)draw(2), name_at(f, (int)draw((uint32_t)f->count)), 1 + (int)draw(9));
+  case 10: return draw_fetch(a, f);
   default: return draw_sink(a, f);
   }
 }
@@ -405,7 +413,7 @@ static struct kernel *applied(const struct kernel *k, const char *text, struct a
   return schedule_apply(k, &s, a, &out) == OK ? out : NULL;
 }
 
-static const char *const words[] = {"split", "order", "run", "fuse", "cut", "fetch", "stage", "sink", "part", "join", " computed"};
+static const char *const words[] = {"split", "order", "run", "fuse", "cut", "fetch", "stage", "sink", "part", "join", " computed", " over"};
 #define WORDS (int)(sizeof words / sizeof *words)
 struct tally {
   int drawn, refused, exact;

@@ -15,7 +15,7 @@ static void printing_what_was_parsed_gives_the_text(void **state) {
     "name i0 i1 i2 -> m n k; fma; split n 32 -> no ni; order no m ni; split m 8 -> mo mi tail cut 4 2 1; "
     "sink mi ni under k in register; fetch b at k ahead 16; run no tasks; run mi unroll; run ni lanes",
     "fuse kh kc -> t; sink t co under n hb in result first; sink t co under h w in stack; order n h regroup; cut w at 1 55 -> wl w wr; "
-    "run co lanes 64; fetch b27 at k ahead 1; stage a at no by k ni -> ak an; stage a computed at no by k -> ck; "
+    "run co lanes 64; fetch b27 at k ahead 1; fetch b at k ahead 1 over mo ni; stage a at no by k ni -> ak an; stage a computed at no by k -> ck; "
     "stage b at m by .0 k .12 -> b0 bk bl",
     "part k 4 -> po pi ps; join 2",
     "when n0 < 64: run i0 unroll\nelse: when n1 < 9: fma\nelse: run i0 tasks",
@@ -47,6 +47,8 @@ static void mistakes_are_told(void **state) {
     "sink m in stack",
     "fetch 3 at k ahead 1",
     "fetch b at k ahead 0",
+    "fetch b at k ahead 1 over",
+    "fetch b at k over m",
     "cut w -> a",
     "cut w at 1 -> a",
     "fuse m -> t",
@@ -100,6 +102,10 @@ static const struct refusal {
   {product, NAMES "split n 8 -> k ni", "taken"},
   {product, NAMES "fetch c at k ahead 4", "nothing that moves"},
   {product, NAMES "fetch z at k ahead 4", "no such buffer"},
+  {product, NAMES "fetch a at m ahead 1 over n j", "inside of loop n there is no loop j"},
+  {product, NAMES "fetch a at k ahead 1 over n", "inside of loop k there is no loop n"},
+  {product, NAMES "fetch b at m ahead 1 over n", "nothing that moves"},
+  {product, NAMES "split n 1000 -> no ni; fetch b at no ahead 1 over k", "a turn would ask for"},
   {product, NAMES "cut k", "no test says"},
   {product, NAMES "cut n", "no sum"},
   {product, NAMES "stage b at m by k n -> x x", "taken"},
