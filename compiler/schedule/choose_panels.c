@@ -16,7 +16,8 @@
 #define BLOCK_FEW 48    /* where there are few panels */
 #define TASKS_MIN 16
 #define VECTORS_MAX 3   /* of a tile: panels of more are cut */
-#define ASKING_ROWS 96  /* more take longer than a hint lasts */
+#define ASKING_ROWS 96  /* more take longer than a hint lasts, */
+#define ASKING_LEAST 12 /* and of fewer one tile or so meets a panel, which asks for lines as fast as they come */
 #define ASKING_TERMS 16 /* of a tile, between hints */
 
 struct paneled {
@@ -154,10 +155,10 @@ static const char *steps_text(struct paneled *p) {
   return arena_printf(a, p->rows < 0 ? "%s; run %si lanes" : "%s; run%s unroll; run %si lanes", text, p->rows < 0 ? n : rows, n);
 }
 
-/* Whether few tiles of rows, but not just one, meet panels that are waited for; they are no parts of panels. */
+/* Whether few tiles of rows meet panels that are waited for; they are no parts of panels. */
 static bool may_ask(const struct paneled *p) {
   int64_t terms = p->c->axes[p->c->axis_count - 1].extent;
-  bool is_few = p->work.m > (double)p->height && p->work.m <= ASKING_ROWS;
+  bool is_few = p->work.m >= ASKING_LEAST && p->work.m <= ASKING_ROWS;
   return is_few && product_panels_wait(p->n->machine, &p->work) && terms >= 2 * ASKING_TERMS && terms % ASKING_TERMS == 0 &&
          p->vectors * (int64_t)p->work.lanes == p->width;
 }
