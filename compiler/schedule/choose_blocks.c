@@ -316,8 +316,8 @@ static void propose_in_place(const struct blocked *b, struct candidates *out) {
 static void propose_narrow(const struct blocked *b, struct candidates *out) {
   struct blocked sized = *b;
   sized.blocks.is_narrow = true;
-  if (!product_may_be_narrow(b->n->machine, &b->work) || b->blocks.copies_rows || b->computed[0] || b->computed[1] ||
-      !choose_sizes(&sized, 1) || sized.terms >= sized.k)
+  bool is_plain = !b->blocks.copies_rows && !b->computed[0] && !b->computed[1] && !b->is_open_sum && !b->is_open_width;
+  if (!is_plain || !product_may_be_narrow(b->n->machine, &b->work) || !choose_sizes(&sized, 1) || sized.terms >= sized.k)
     return;
   propose(&sized, out);
   sized.blocks.asks = sized.m <= ASKING_ROWS && !sized.is_open && sized.terms % ASKING_TERMS == 0;

@@ -383,8 +383,9 @@ double product_panel_cycles(const struct machine *machine, const struct product_
   double cycles = tiles * whole + panel_tile_cycles(machine, w, rest, (double)vectors);
   double bytes = w->k * (double)vectors * w->lanes * w->bytes;
   double lines = product_is_far(machine, w) ? bytes / machine->bandwidth[LEVEL_L3] : 0;
-  double waits = product_is_far(machine, w) ? bytes / LINE_BYTES * rates_of(machine)->panel_line[asks] : 0;
-  return w->batch * strips * ((cycles > lines ? cycles : lines) + waits);
+  bool streams = w->m <= (double)rows; /* one tile meets a panel, which comes as fast as it can */
+  double waits = product_is_far(machine, w) && !streams ? bytes / LINE_BYTES * rates_of(machine)->panel_line[asks] : 0;
+  return w->batch * strips * (cycles + waits > lines ? cycles + waits : lines);
 }
 double product_pack_cycles(const struct machine *machine, const struct product_work *w) {
   return w->batch * w->k * w->width * (product_is_far(machine, w) ? PACK_FAR_CYCLES : PACK_CYCLES);
