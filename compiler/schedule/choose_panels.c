@@ -15,6 +15,7 @@
 #define BLOCK_MAX 480   /* whose part of the first factor stays in the second cache */
 #define BLOCK_FEW 48    /* where there are few panels */
 #define TASKS_MIN 16
+#define PANELS_MAX 4    /* of a task, where tiles ask for the next one */
 #define VECTORS_MAX 3   /* of a tile: panels of more are cut */
 #define ASKING_ROWS 96  /* more take longer than a hint lasts, */
 #define ASKING_LEAST 12 /* and of fewer one tile or so meets a panel, which asks for lines as fast as they come */
@@ -27,7 +28,6 @@ struct paneled {
   int64_t width;           /* of a panel */
   int64_t vectors, height; /* of a tile */
   int64_t block;           /* rows of a block; 0: all are one */
-  bool asks;               /* for the next panel's lines */
   struct product_work work;
   struct axis_words words;
 };
@@ -79,6 +79,11 @@ static void find_sizes(struct paneled *p) {
 /* ---- tiles ---- */
 
 static int64_t panel_count(const struct paneled *p) { return divide_up((int64_t)p->work.width, p->width); }
+/* Of a task, where tiles ask for the next one. */
+static int64_t task_panels(const struct paneled *p) {
+  int64_t each = panel_count(p) / TASKS_MIN;
+  return each < 1 ? 1 : each < PANELS_MAX ? each : PANELS_MAX;
+}
 /* Rows whose part of the first factor takes half of the second cache; fewer where tasks would be too few. */
 static void find_block(struct paneled *p) {
   int64_t extent = p->rows < 0 ? 1 : p->c->axes[p->rows].extent, most = extent < 0 ? INT64_MAX : extent;
@@ -118,19 +123,6 @@ static const char *columns_text(const struct paneled *p, const char *n, bool is_
   return is_cut ? arena_printf(a, "split %s %lld -> %so %sp; split %sp %lld -> %sj %si", n, width, n, n, n, strip, n, n)
                 : arena_printf(a, "split %s %lld -> %so %si", n, width, n, n);
 }
-/* The sum's loops but for the last one, which is cut in `o` and `i` for hints to stand between. */
-static const char *sum_text(const struct paneled *p, bool with_inner) {
-  int last = p->c->axis_count - 1;
-  const char *text = axis_words_list(&p->words, p->c->par_count, last), *k = p->words.of[last];
-  return arena_printf(p->n->arena, with_inner ? "%s %so %si" : "%s %so", text, k, k);
-}
-/* The next panel's lines: where panels are outermost, all tiles of a task's rows ask for some. */
-static const char *asking_text(const struct paneled *p, const char *others) {
-  const char *tiles = p->rows < 0 ? "" : arena_printf(p->n->arena, " %so", p->words.of[p->rows]);
-  const char *buffer = p->n->k->buffers.items[expr_get(p->n->k, p->c->load[1])->imm].name;
-  return arena_printf(p->n->arena, "; fetch %s at %so ahead 1 over%s%s%s", buffer, p->words.of[p->c->lanes], others, tiles,
-                      sum_text(p, false));
-}
 static const char *steps_text(struct paneled *p) {
   struct arena *a = p->n->arena;
   const struct axis_name names[] = {{p->rows, "m"}, {p->c->lanes, "n"}};
@@ -139,8 +131,8 @@ static const char *steps_text(struct paneled *p) {
   bool is_cut = p->vectors * (int64_t)p->work.lanes < p->width, is_near = !product_is_far(p->n->machine, &p->work);
   const char *block = p->block ? arena_printf(a, " %sb", m) : "", *part = is_cut ? arena_printf(a, " %sj", n) : "";
   const char *row = p->rows < 0 ? "" : arena_printf(a, p->block ? " %ss" : " %s", m), *rows = p->rows < 0 ? "" : arena_printf(a, " %si", m);
-  const char *panels = arena_printf(a, " %so", n), *others = outer_text(p, true), *last = p->words.of[p->c->axis_count - 1];
-  const char *sum = p->asks ? sum_text(p, true) : axis_words_list(&p->words, p->c->par_count, p->c->axis_count);
+  const char *panels = arena_printf(a, " %so", n), *others = outer_text(p, true),
+             *sum = axis_words_list(&p->words, p->c->par_count, p->c->axis_count);
   const char *outer = arena_printf(a, "%s%s%s%s", outer_text(p, false), block, is_near ? others : panels, is_near ? panels : others);
   const char *text = arena_printf(a, "%s; %s", axis_words_begin(&p->words), columns_text(p, n, is_cut));
   if (p->block)
@@ -148,11 +140,31 @@ static const char *steps_text(struct paneled *p) {
   text = arena_printf(a, "%s; order%s%s%s %si", text, outer, part, row, n);
   if (p->rows >= 0)
     text = arena_printf(a, "%s; split%s %lld -> %so %si%s", text, row, (long long)p->height, m, m, tails_text(p));
-  if (p->asks)
-    text = arena_printf(a, "%s; split %s %d -> %so %si", text, last, ASKING_TERMS, last, last);
-  text = arena_printf(a, "%s; sink%s %si under%s in register", text, rows, n, sum);
-  text = arena_printf(a, "%s%s; run%s tasks", text, p->asks ? asking_text(p, others) : "", outer);
+  text = arena_printf(a, "%s; sink%s %si under%s in register; run%s tasks", text, rows, n, sum, outer);
   return arena_printf(a, p->rows < 0 ? "%s; run %si lanes" : "%s; run%s unroll; run %si lanes", text, p->rows < 0 ? n : rows, n);
+}
+
+/* Few rows, which ask for the next panel's lines while they meet this one: what is left to ask for is shared by their tiles, by parts of the
+ * sum. A task has a few panels, so that its thread meets what it asked for. */
+static const char *asking_text(struct paneled *p) {
+  struct arena *a = p->n->arena;
+  const struct axis_name names[] = {{p->rows, "m"}, {p->c->lanes, "n"}};
+  int last = p->c->axis_count - 1;
+  p->words = axis_words_of(p->n, p->c, NULL, names, 2);
+  const char *n = p->words.of[p->c->lanes], *m = p->words.of[p->rows], *k = p->words.of[last], *others = outer_text(p, true);
+  const char *tasks = arena_printf(a, "%s%s %so", outer_text(p, false), p->block ? arena_printf(a, " %sb", m) : "", n);
+  const char *row = arena_printf(a, p->block ? "%ss" : "%s", m), *sum = axis_words_list(&p->words, p->c->par_count, last);
+  const char *buffer = p->n->k->buffers.items[expr_get(p->n->k, p->c->load[1])->imm].name;
+  const char *text = arena_printf(a, "%s; split %s %lld -> %ss %si; split %ss %lld -> %so %sj", axis_words_begin(&p->words), n,
+                                  (long long)p->width, n, n, n, (long long)task_panels(p), n, n);
+  if (p->block)
+    text = arena_printf(a, "%s; split %s %lld -> %sb %ss", text, m, (long long)p->block, m, m);
+  text = arena_printf(a, "%s; order%s %sj%s %s %si; split %s %lld -> %so %si%s", text, tasks, n, others, row, n, row, (long long)p->height,
+                      m, m, tails_text(p));
+  text =
+    arena_printf(a, "%s; split %s %d -> %so %si; sink %si %si under%s %so %si in register", text, k, ASKING_TERMS, k, k, m, n, sum, k, k);
+  return arena_printf(a, "%s; fetch %s at %sj ahead 1 over%s %so%s %so; run%s tasks; run %si unroll; run %si lanes", text, buffer, n,
+                      others, m, sum, k, tasks, m, n);
 }
 
 /* Whether few tiles of rows meet panels that are waited for; they are no parts of panels. */
@@ -171,9 +183,9 @@ static void propose_tiles(struct paneled *p, struct candidates *out) {
   for (p->height = tallest; p->height * 2 > most || p->height == tallest; p->height--) {
     find_block(p);
     for (int asks = 0; asks <= may_ask(p); asks++) {
-      p->asks = asks;
-      double cycles = product_panel_cycles(p->n->machine, &p->work, p->height, p->vectors, p->asks);
-      vec_push(&out->items, ((struct candidate){.steps = steps_text(p), .cycles = p->height == tallest ? cycles : cycles * FEWER_ROWS}));
+      double cycles = product_panel_cycles(p->n->machine, &p->work, p->height, p->vectors, asks);
+      vec_push(&out->items, ((struct candidate){.steps = asks ? asking_text(p) : steps_text(p),
+                                                .cycles = p->height == tallest ? cycles : cycles * FEWER_ROWS}));
     }
   }
 }
