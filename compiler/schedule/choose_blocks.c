@@ -57,8 +57,11 @@ struct blocked {
 #define AHEAD_SQUARES 2       /* squares of a second factor along the sum */
 #define HINTS_MAX 32          /* lines in a turn */
 #define NARROW_STRIPS 2       /* of a narrow task, of two vectors each, */
-#define NARROW_TERMS 128      /* and of its block, */
-#define NARROW_TERMS_FEW 64   /* for no more than so many rows */
+#define NARROW_TASKS 4        /* at least: for fewer columns others have parts of the rows */
+#define NARROW_TERMS 128      /* of which its block has so many terms, */
+#define NARROW_ROWS 64        /* for no more than so many rows */
+#define NARROW_TERMS_FEW 64   /* fewer, */
+#define NARROW_TERMS_NEAR 256 /* and more where none are waited for: a strip's stay in the first cache */
 #define ASKING_ROWS 96        /* more take longer than a hint lasts */
 #define ASKING_TERMS 16       /* of a tile, between hints */
 
@@ -150,7 +153,7 @@ static int64_t bytes_max(const struct blocked *b) { return b->n->machine->bytes[
 /* Small tiles lose most by sums that wait: a block has all terms there, unless a strip of them is half of what may be copied. */
 static int64_t most_terms(const struct blocked *b, int64_t vectors) {
   if (b->blocks.is_narrow)
-    return b->m <= NARROW_TERMS_FEW ? NARROW_TERMS_FEW : NARROW_TERMS;
+    return !product_may_be_asked_for(b->n->machine, &b->work) ? NARROW_TERMS_NEAR : b->m <= NARROW_ROWS ? NARROW_TERMS_FEW : NARROW_TERMS;
   if (b->blocks.copies_rows || b->is_open_sum)
     return TERMS_COPIED;
   if (b->computed[0] && b->is_open) /* a task's rows are copied, too */
@@ -190,7 +193,8 @@ static bool choose_sizes(struct blocked *b, int64_t parts) {
   b->blocks.tile = tile_of(b->n->machine, (int)b->tile, (int)vectors);
   b->terms = least(divide_up(divide_up(b->k, divide_up(b->k, terms)), b->lanes) * b->lanes, b->k);
   part_rows(b, parts);
-  most = least(most, divide_up(count * (int64_t)b->blocks.row_tasks * b->batch, TASKS_MIN));
+  int64_t all = count * (int64_t)b->blocks.row_tasks * b->batch;
+  most = least(most, b->blocks.is_narrow && all > TASKS_MIN ? all / TASKS_MIN : divide_up(all, TASKS_MIN));
   while (most > 1 && bytes_of(b, most) > bytes_max(b))
     most--;
   b->strips = divide_up(count, divide_up(count, most));
@@ -211,15 +215,19 @@ static const char *with_number(const struct blocked *b, const char *text) {
     out = arena_printf(b->n->arena, "%s%.*s%s", out, (int)(at - text), text, number);
   return arena_printf(b->n->arena, "%s%s", out, text);
 }
-/* The loops of tiles and of what tasks have of them, outermost first. With a rest rows are tiles only when the sums of a block wait. */
-static const char *tiles_text(const struct blocked *b) {
-  return b->is_open ? "mr@" : has_rest(b) ? "m@" : b->blocks.copies_rows ? "mb@ mo@" : "mo@";
+/* Rows that a task goes through. With a rest they are tiles only when the sums of a block wait. */
+static const char *tiles_text(const struct blocked *b) { return b->is_open ? "mr@" : has_rest(b) ? "m@" : "mo@"; }
+/* The loops of a task, outermost first, but for those around and lanes. The first cache keeps a narrow task's strip for all tiles, else a
+ * tile's rows for all strips. */
+static const char *nest_text(const struct blocked *b) {
+  const char *form = b->blocks.is_narrow ? "%snj@ %s %s" : "%s%s nj@ %s";
+  return arena_printf(b->n->arena, form, b->blocks.copies_rows ? "mb@ " : "", tiles_text(b), has_rest(b) ? "" : "mi@ ");
 }
-static const char *inside_text(const struct blocked *b) { return has_rest(b) ? "" : "mi@ "; }
 static const char *rest_text(const struct blocked *b) {
-  return has_rest(b) ? arena_printf(b->n->arena, "split %s %lld -> mo@ mi@ tail cut %s2 1; order mo@ nj@ mi@ ni@; ", tiles_text(b),
-                                    (long long)b->tile, b->tile > 4 ? "4 " : "")
-                     : "";
+  if (!has_rest(b))
+    return "";
+  const char *order = b->blocks.is_narrow ? "" : "order mo@ nj@ mi@ ni@; ", *four = b->tile > 4 ? "4 " : "";
+  return arena_printf(b->n->arena, "split %s %lld -> mo@ mi@ tail cut %s2 1; %s", tiles_text(b), (long long)b->tile, four, order);
 }
 static const char *chunk_text(const struct blocked *b) { return b->is_open || b->blocks.row_tasks > 1 ? "mc@ " : ""; }
 static const char *rows_text(const struct blocked *b) {
@@ -241,7 +249,7 @@ static const char *begin_text(const struct blocked *b) {
   const char *batch = axis_words_others(&b->words, 0, b->c->par_count);
   const char *text = arena_printf(a, "%s; split n@ %lld -> ns@ ni@; split ns@ %lld -> no@ nj@; ", axis_words_begin(&b->words),
                                   (long long)(b->blocks.tile->vectors * b->lanes), (long long)b->strips);
-  return arena_printf(a, "%s%sorder%s %sno@ %s nj@ %sni@; ", text, rows_text(b), batch, chunk_text(b), tiles_text(b), inside_text(b));
+  return arena_printf(a, "%s%sorder%s %sno@ %sni@; ", text, rows_text(b), batch, chunk_text(b), nest_text(b));
 }
 /* Columns that make no square are copied one by one. */
 static const char *squares_text(const struct blocked *b) {
@@ -266,8 +274,7 @@ static const char *copies_text(const struct blocked *b) {
   bool waits = b->terms < b->k;
   const char *k = waits ? "kk@" : "k@", *text = "";
   if (waits)
-    text = arena_printf(a, "split k@ %lld -> kb@ kk@; sink %s nj@ %sni@ under kb@ in stack; ", (long long)b->terms, tiles_text(b),
-                        inside_text(b));
+    text = arena_printf(a, "split k@ %lld -> kb@ kk@; sink %sni@ under kb@ in stack; ", (long long)b->terms, nest_text(b));
   if (b->blocks.in_place)
     return arena_printf(a, "%s%s", text, tile_text(b, k));
   text = arena_printf(a, "%sstage %s%s at %s by nj@ %s ni@ -> pj@ pk@ pi@; ", text, buffer_text(b, 1), computed_text(b, 1),
@@ -278,7 +285,7 @@ static const char *copies_text(const struct blocked *b) {
   else
     text = arena_printf(a, "%sorder pk@ pj@ pi@; ", text);
   if (b->blocks.asks)
-    return arena_printf(a, "%ssplit kk@ %d -> kc@ kd@; %sfetch %s at kb@ ahead 1 over mo@ nj@ kc@; ", text, ASKING_TERMS,
+    return arena_printf(a, "%ssplit kk@ %d -> kc@ kd@; %sfetch %s at kb@ ahead 1 over nj@ mo@ kc@; ", text, ASKING_TERMS,
                         tile_text(b, "kc@ kd@"), buffer_text(b, 1));
   if (!b->is_along)
     text = arena_printf(a, "%sfetch %s at pk@ ahead %d; ", text, buffer_text(b, 1), AHEAD);
@@ -316,11 +323,13 @@ static void propose_in_place(const struct blocked *b, struct candidates *out) {
 static void propose_narrow(const struct blocked *b, struct candidates *out) {
   struct blocked sized = *b;
   sized.blocks.is_narrow = true;
-  bool is_plain = !b->blocks.copies_rows && !b->computed[0] && !b->computed[1] && !b->is_open_sum && !b->is_open_width;
-  if (!is_plain || !product_may_be_narrow(b->n->machine, &b->work) || !choose_sizes(&sized, 1) || sized.terms >= sized.k)
+  bool is_plain = !b->computed[0] && !b->computed[1] && !b->is_open_sum && !b->is_open_width;
+  if (!is_plain || !product_may_be_narrow(b->n->machine, &b->work) || !choose_sizes(&sized, 1) ||
+      b->work.batch * sized.blocks.column_tasks < NARROW_TASKS)
     return;
   propose(&sized, out);
-  sized.blocks.asks = sized.m <= ASKING_ROWS && !sized.is_open && sized.terms % ASKING_TERMS == 0;
+  sized.blocks.asks = product_may_be_asked_for(b->n->machine, &b->work) && sized.m <= ASKING_ROWS && !sized.is_open &&
+                      sized.terms < sized.k && sized.terms % ASKING_TERMS == 0;
   if (sized.blocks.asks)
     propose(&sized, out);
 }

@@ -307,8 +307,8 @@ const struct tile *tile_of(const struct machine *machine, int rows, int vectors)
 static bool fills_registers(const struct machine *machine, double rows, double vectors) {
   return rows * vectors + vectors + 1 >= machine->registers;
 }
-static double block_step_cycles(const struct machine *machine, const struct tile *t) {
-  double sums = t->rows * t->vectors, step = sums / (machine->fma_rate * rates_of(machine)->block_share);
+static double block_step_cycles(const struct machine *machine, const struct tile *t, double share) {
+  double sums = t->rows * t->vectors, step = sums / (machine->fma_rate * share);
   if (fills_registers(machine, t->rows, t->vectors))
     step /= FULL_SHARE;
   return sums > machine->fma_rate * LATENCY_CYCLES ? step : step / WAITING_SHARE;
@@ -320,7 +320,10 @@ bool product_may_stay(const struct machine *machine, const struct product_work *
   return rates_of(machine)->stays_line[PLACE_FAR] > 0 && !w->is_along && !b->copies_rows && product_is_far(machine, w);
 }
 bool product_may_be_narrow(const struct machine *machine, const struct product_work *w) {
-  return rates_of(machine)->narrow_line[0][PLACE_FAR] > 0 && !w->is_along && product_is_far(machine, w);
+  return rates_of(machine)->narrow_share > 0 && (w->is_transposed || !rows_are_far(machine, w));
+}
+bool product_may_be_asked_for(const struct machine *machine, const struct product_work *w) {
+  return product_may_be_narrow(machine, w) && !w->is_along && !w->is_transposed && product_is_far(machine, w);
 }
 /* Of a line of the second factor, as it comes. */
 static double block_line(const struct machine *machine, const struct product_work *w, const struct product_blocks *b) {
@@ -339,10 +342,11 @@ double product_block_cycles(const struct machine *machine, const struct product_
   double rows = b->copies_rows ? b->column_tasks * w->m * w->k * each : rows_cycles(machine, w, b->column_tasks) + once_far(machine, w);
   if (b->in_place && w->m * w->k * w->bytes > ROWS_STAY * (double)machine->bytes[LEVEL_L2])
     rows += b->column_tasks * w->m * divide_up(w->k, w->lanes) * ROWS_AGAIN_CYCLES;
-  double step = block_step_cycles(machine, b->tile) / (b->in_place ? STAYS_SHARE : 1);
+  double step =
+    block_step_cycles(machine, b->tile, b->is_narrow ? rates->narrow_share : rates->block_share) / (b->in_place ? STAYS_SHARE : 1);
   double computed = (b->computes_rows ? b->column_tasks * w->m : 0) + (b->computes_columns ? b->row_tasks * w->width : 0);
   rows += computed * w->k / w->lanes * COMPUTED_CYCLES;
-  return w->batch * (tiles * (w->k * step + sums) + b->row_tasks * (lines + turned) + rows + result_cycles(machine, w, true));
+  return w->batch * (tiles * (w->k * step + sums) + b->row_tasks * (lines + turned) + rows + result_cycles(machine, w, !b->is_narrow));
 }
 
 /* ---- products whose second factor lies in panels ---- */

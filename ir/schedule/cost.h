@@ -126,13 +126,15 @@ struct product_blocks {
   bool copies_rows;                     /* and its rows of the first, which lies across */
   bool in_place;                        /* it is not copied */
   bool computes_rows, computes_columns; /* each element of a factor for each task */
-  bool is_narrow;                       /* of few columns, so that its lines find room in L2, */
+  bool is_narrow;                       /* of few columns, so that its lines find room in L2, and a strip of it in the first cache, */
   bool asks;                            /* and the next block's are asked for while this one is summed up */
 };
 /* Whether a block may be read in place: L2 gives what tiles take of it. */
 bool product_may_stay(const struct machine *machine, const struct product_work *work, const struct product_blocks *blocks);
-/* Whether narrow tasks are worth a thought: the second factor lies along the columns, and its lines from beyond L2 are waited for. */
+/* Whether narrow tasks are worth a thought: not where each of them gets rows from beyond L2 anew. And whether a second factor is asked for
+ * a block ahead: it lies along the columns, the first one along the sum, and its lines from beyond L2 are waited for. */
 bool product_may_be_narrow(const struct machine *machine, const struct product_work *work);
+bool product_may_be_asked_for(const struct machine *machine, const struct product_work *work);
 double product_block_cycles(const struct machine *machine, const struct product_work *work, const struct product_blocks *blocks);
 /* Of a second factor that lies along the sum, turned: strips of so many rows, copied by each task. few: of few columns; the first factor is
  * copied once then, or not at all, where it lies across. */

@@ -42,7 +42,8 @@ struct rates {
   double panel_line[2];          /* a far line of those that is waited for, and where it is asked for a panel ahead; */
   double block_share;            /* from copied ones */
   double block_line[PLACES];     /* a line that is copied, */
-  double narrow_line[2][PLACES]; /* one of narrow tasks, and where it is asked for a block ahead; 0: those are no better; */
+  double narrow_share;           /* of tiles whose strip stays in the first cache; 0: they are no better; */
+  double narrow_line[2][PLACES]; /* a line of narrow tasks, and where it is asked for a block ahead; */
   double stays_line[PLACES];     /* one that is not, at first: where L2 gives what tiles take; 0: it does not */
   double block_turned;           /* an element that is transposed then, */
   double block_rows[2];          /* and one of the first factor, near and far */

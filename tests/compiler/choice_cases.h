@@ -197,14 +197,14 @@ static const struct choice_case cases[] = {
   {"a far factor where it lies, where caches keep up", PRODUCT("64", "500", "500", ""), "znver5", "split m 8 -> mo mi; sink"},
   {"and in blocks where they do not, of few rows the next one asked for", PRODUCT("64", "500", "500", ""), "avx512",
    "stage b at kb by nj kk ni -> pj pk pi; order pk pj pi; split kk 16 -> kc kd; sink mi ni under kc kd in register; "
-   "fetch b at kb ahead 1 over mo nj kc"},
+   "fetch b at kb ahead 1 over nj mo kc"},
   {"not of many rows", PRODUCT("128", "500", "500", ""), "avx512", "fetch b at pk ahead 16; sink mi ni under kk in register"},
-  {"and copied, a larger block of terms at a time, for more rows", PRODUCT("200", "1024", "1024", ""), "x86-64-v4",
+  {"and copied, a larger block of terms at a time, for more rows", PRODUCT("256", "2048", "2048", ""), "x86-64-v4",
    "split k 512 -> kb kk; sink mo nj mi ni under kb in stack; stage b at kb by nj kk ni -> pj pk pi; order pk pj pi; fetch b at pk ahead"},
-  {"also where the result is not the sum itself", BIASED, "x86-64-v4", "sink mo nj mi ni under kb in stack; stage b at kb by nj kk ni"},
-  {"rows that are no whole tiles end in smaller ones", PRODUCT("65", "2048", "1024", ""), "x86-64-v4",
-   "sink m nj ni under kb in stack; stage b at kb by nj kk ni -> pj pk pi; order pk pj pi; split kk 16 -> kc kd; split m 8 -> mo mi tail "
-   "cut 4 2 1; order mo nj mi ni; sink mi ni under kc kd in register; fetch b at kb ahead 1 over mo nj kc"},
+  {"also where the result is not the sum itself", BIASED, "x86-64-v4", "sink nj mo mi ni under kb in stack; stage b at kb by nj kk ni"},
+  {"rows that are no whole tiles end in smaller ones", PRODUCT("65", "1024", "1024", ""), "x86-64-v4",
+   "sink nj m ni under kb in stack; stage b at kb by nj kk ni -> pj pk pi; order pk pj pi; split kk 16 -> kc kd; split m 8 -> mo mi tail "
+   "cut 4 2 1; sink mi ni under kc kd in register; fetch b at kb ahead 1 over nj mo kc"},
   {"many rows meet a copied block", PRODUCT("2048", "1024", "1024", ""), "x86-64-v4",
    "stage b at kb by nj kk ni -> pj pk pi; order pk pj pi; fetch b at pk ahead 16"},
   {"open rows", PRODUCT("n0", "256", "512", " sizes 1"), "x86-64-v4", "split m 6 -> mo mi tail cut 4 2 1"},
