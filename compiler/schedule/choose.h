@@ -44,6 +44,10 @@ struct nest {
 #define TERMS_LESS 64
 #define FEW_ROWS 33 /* from so many rows on what is right for many of them is taken */
 
+/* A later block of a factor, or panel, is asked for (`fetch .. over`). */
+#define ASKING_ROWS 96  /* while so many rows meet this one, or fewer: more take longer than a hint lasts; */
+#define ASKING_TERMS 16 /* of a tile, between hints */
+
 static inline int64_t divide_up(int64_t a, int64_t by) { return (a + by - 1) / by; }
 
 /* False: it is no nest over panels; there are no other schedules for one that is. */

@@ -61,9 +61,7 @@ struct blocked {
 #define NARROW_TERMS 128      /* of which its block has so many terms, */
 #define NARROW_ROWS 64        /* for no more than so many rows */
 #define NARROW_TERMS_FEW 64   /* fewer, */
-#define NARROW_TERMS_NEAR 256 /* and more where none are waited for: a strip's stay in the first cache */
-#define ASKING_ROWS 96        /* more take longer than a hint lasts */
-#define ASKING_TERMS 16       /* of a tile, between hints */
+#define NARROW_TERMS_NEAR 256 /* and more where none are asked for: a strip's stay in the first cache */
 
 /* Rows of a tile, as registers allow; those that are copied are so by vectors of them. */
 static const int64_t few_heights[] = {6, 4, 0}, many_heights[] = {8, 0};

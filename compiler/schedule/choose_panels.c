@@ -15,11 +15,8 @@
 #define BLOCK_MAX 480   /* whose part of the first factor stays in the second cache */
 #define BLOCK_FEW 48    /* where there are few panels */
 #define TASKS_MIN 16
-#define PANELS_MAX 4    /* of a task, where tiles ask for the next one */
-#define VECTORS_MAX 3   /* of a tile: panels of more are cut */
-#define ASKING_ROWS 96  /* more take longer than a hint lasts, */
-#define ASKING_LEAST 12 /* and of fewer one tile or so meets a panel, which asks for lines as fast as they come */
-#define ASKING_TERMS 16 /* of a tile, between hints */
+#define PANELS_MAX 4  /* of a task, where tiles ask for the next one */
+#define VECTORS_MAX 3 /* of a tile: panels of more are cut */
 
 struct paneled {
   const struct nest *n;
@@ -167,10 +164,10 @@ static const char *asking_text(struct paneled *p) {
                       others, m, sum, k, tasks, m, n);
 }
 
-/* Whether few tiles of rows meet panels that are waited for; they are no parts of panels. */
+/* Whether two tiles of rows or a few more meet panels that are waited for, each as a whole; one gets it as fast as it comes. */
 static bool may_ask(const struct paneled *p) {
   int64_t terms = p->c->axes[p->c->axis_count - 1].extent;
-  bool is_few = p->work.m >= ASKING_LEAST && p->work.m <= ASKING_ROWS;
+  bool is_few = p->work.m >= 2 * (double)p->height && p->work.m <= ASKING_ROWS;
   return is_few && product_panels_wait(p->n->machine, &p->work) && terms >= 2 * ASKING_TERMS && terms % ASKING_TERMS == 0 &&
          p->vectors * (int64_t)p->work.lanes == p->width;
 }

@@ -48,8 +48,8 @@ enum step_space { IN_REGISTER, IN_STACK, IN_RESULT };
 #define STEP_NUMBERS 6
 struct step {
   enum step_op op;
-  const char *on
-    [STEP_LOOPS]; /* loops; stage: what stands behind `by`, also dimensions (".0"); fetch: `over`; NULL ends the list, as in those below */
+  const char *on[STEP_LOOPS]; /* loops; stage: what stands behind `by`, also dimensions (".0"); fetch: what stands behind `over`. NULL ends
+                              the list, as in those below */
   const char *made[STEP_LOOPS]; /* name, split, fuse, cut, stage, part: the loops that it makes */
   const char *at[STEP_LOOPS];   /* sink: the loops under which; fetch, stage: the loop */
   int64_t n[STEP_NUMBERS];      /* split: size, tails; run: width or 0; fetch: distance; cut: points or none; part: how many; join: loops;

@@ -19,17 +19,27 @@ struct fetching {
 };
 
 /* Elements of the last dimension that lie in one line. */
-static int64_t line_elements(const struct fetching *f) { return LINE_BYTES / (int64_t)dtype_size(f->k->buffers.items[f->buffer].dtype); }
+static int64_t line_elements(const struct kernel *k, uint32_t buffer) {
+  return LINE_BYTES / (int64_t)dtype_size(k->buffers.items[buffer].dtype);
+}
 
-/* Whether neighbouring turns of the loop read neighbouring elements: the variable stands bare in a sum, or in what is left of one (places
- * in a panel). */
-static bool is_bare_term(const struct kernel *k, expr_id e, uint32_t local) {
+/* Whether neighbouring turns of the loop read neighbouring elements: the variable stands bare in a sum, or in what is left of one by whole
+ * lines (places in a panel). */
+static bool is_bare_term(const struct kernel *k, expr_id e, uint32_t local, int64_t line) {
   const struct expr *x = expr_get(k, e);
   if (x->op == SCALAR_LOCAL)
     return x->imm == (int64_t)local;
-  if (x->op == SCALAR_FLOORMOD)
-    return is_bare_term(k, expr_operand(k, e, 0), local);
-  return x->op == SCALAR_ADD && (is_bare_term(k, expr_operand(k, e, 0), local) || is_bare_term(k, expr_operand(k, e, 1), local));
+  if (x->op != SCALAR_ADD)
+    return x->op == SCALAR_FLOORMOD && expr_divides(k, expr_operand(k, e, 1), line) && is_bare_term(k, expr_operand(k, e, 0), local, line);
+  return is_bare_term(k, expr_operand(k, e, 0), local, line) || is_bare_term(k, expr_operand(k, e, 1), local, line);
+}
+
+/* A hint would load what tells its place, maybe beyond the end. */
+static status check_place(const struct kernel *k, expr_id load) {
+  for (int i = 0; i < expr_get(k, load)->count; i++)
+    if (expr_has_load(k, expr_operand(k, load, i)))
+      return REFUSED("the place that is read is loaded");
+  return OK;
 }
 
 /* One hint for each line that the load touches: along what lies side by side in steps of a line, else for each turn of a loop. */
@@ -38,7 +48,8 @@ static status add_hints(struct fetching *f, expr_id load) {
   struct copy c;
   struct stmt **tail = &f->hints;
   int count = expr_get(k, load)->count;
-  int64_t turns = 1;
+  int64_t turns = 1, line = line_elements(k, f->buffer);
+  TRY(check_place(k, load));
   copy_begin(&c, k, k);
   c.local[f->at->local] = f->later;
   for (uint32_t i = 0; i < f->inside.count; i++) {
@@ -50,8 +61,8 @@ static status add_hints(struct fetching *f, expr_id load) {
       c.local[loop->local] = expr_int(k, DTYPE_INT64, 0);
       continue;
     }
-    bool side = is_bare_term(k, expr_operand(k, load, count - 1), loop->local);
-    int64_t step = side ? line_elements(f) : 1;
+    bool side = is_bare_term(k, expr_operand(k, load, count - 1), loop->local, line);
+    int64_t step = side ? line : 1;
     struct stmt *made = stmt_for(k, tail, LOOP_SEQ, expr_int(k, DTYPE_INT64, (most + step - 1) / step));
     turns *= (most + step - 1) / step;
     k->locals.items[made->local].name = arena_printf(k->arena, "%s_line", loop_name(k, loop));
@@ -124,6 +135,7 @@ struct sharing {
   struct stmt *at;
   struct stmt *over[STEP_LOOPS];   /* each inside of the one before */
   VEC(const struct stmt *) inside; /* loops between `at` and the statement at hand; of the load, once it is found */
+  bool *seen;                      /* by expression */
   expr_id load;
 };
 
@@ -146,22 +158,23 @@ static status find_over(struct sharing *f) {
   return OK;
 }
 
-static expr_id find_moving_load(const struct sharing *f, expr_id e) {
+static void find_moving_load(struct sharing *f, expr_id e) {
   const struct expr *x = expr_get(f->k, e);
+  if (f->seen[e] || f->load != NO_EXPR)
+    return;
+  f->seen[e] = true;
   if (x->op == SCALAR_LOAD && x->imm == (int64_t)f->s->buffer && expr_reads_local(f->k, e, f->at->local))
-    return e;
-  expr_id found = NO_EXPR;
-  for (int i = 0; i < x->count && found == NO_EXPR; i++)
-    found = find_moving_load(f, expr_operand(f->k, e, i));
-  return found;
+    f->load = e;
+  for (int i = 0; i < x->count; i++)
+    find_moving_load(f, expr_operand(f->k, e, i));
 }
 /* The first load that moves with `at`, and the loops around it. */
 static bool find_place(struct sharing *f, const struct stmt *s) {
   expr_id used[LIMIT_RANK + 4];
   for (; s; s = s->next) {
     int n = s->kind == STMT_FETCH ? 0 : stmt_exprs(s, used);
-    for (int i = 0; i < n && f->load == NO_EXPR; i++)
-      f->load = find_moving_load(f, used[i]);
+    for (int i = 0; i < n; i++)
+      find_moving_load(f, used[i]);
     if (f->load != NO_EXPR)
       return true;
     if (s->kind == STMT_FOR)
@@ -173,6 +186,20 @@ static bool find_place(struct sharing *f, const struct stmt *s) {
   return false;
 }
 
+/* A bound of a loop's turns, also of one over parts of what is left: floordiv(max(min(64, ..), 0) + 15, 16). */
+static bool turns_at_most(const struct kernel *k, expr_id e, int64_t *most) {
+  const struct expr *x = expr_get(k, e);
+  int64_t by;
+  if (expr_at_most(k, e, most))
+    return true;
+  bool by_constant = (x->op == SCALAR_ADD || x->op == SCALAR_FLOORDIV || x->op == SCALAR_MAX) &&
+                     expr_is_const(k, expr_operand(k, e, 1), &by) && by >= (x->op == SCALAR_FLOORDIV);
+  if (!by_constant || !turns_at_most(k, expr_operand(k, e, 0), most))
+    return false;
+  *most = x->op == SCALAR_ADD ? *most + by : x->op == SCALAR_FLOORDIV ? *most / by : *most > by ? *most : by;
+  return true;
+}
+
 /* A loop's variable in the hint: 0 where it has no constant bound or the load does not move with it. */
 struct place_loop {
   const struct stmt *loop;
@@ -181,10 +208,10 @@ struct place_loop {
 };
 static struct place_loop place_loop_of(const struct sharing *f, const struct stmt *loop, expr_id last) {
   struct place_loop p = {.loop = loop};
-  int64_t line = LINE_BYTES / (int64_t)dtype_size(f->k->buffers.items[f->s->buffer].dtype);
-  if (!expr_reads_local(f->k, f->load, loop->local) || !expr_at_most(f->k, loop->value, &p.turns))
+  int64_t line = line_elements(f->k, f->s->buffer);
+  if (!expr_reads_local(f->k, f->load, loop->local) || !turns_at_most(f->k, loop->value, &p.turns))
     p.turns = 1;
-  p.is_side = p.turns > 1 && is_bare_term(f->k, last, loop->local);
+  p.is_side = p.turns > 1 && is_bare_term(f->k, last, loop->local, line);
   p.turns = p.is_side ? (p.turns + line - 1) / line : p.turns;
   return p;
 }
@@ -195,7 +222,7 @@ static void count_turns(struct sharing *f, expr_id *turn, expr_id *turns) {
   *turns = number(f->k, 1);
   for (int i = 0; i < name_count(f->s->on); i++) {
     int64_t most;
-    bool is_bound = expr_at_most(f->k, f->over[i]->value, &most);
+    bool is_bound = turns_at_most(f->k, f->over[i]->value, &most);
     expr_id extent = is_bound ? number(f->k, most) : f->over[i]->value;
     *turn = add(f->k, expr_binary(f->k, SCALAR_MUL, *turn, extent), expr_local(f->k, f->over[i]->local));
     *turns = expr_binary(f->k, SCALAR_MUL, *turns, extent);
@@ -206,7 +233,7 @@ static void count_turns(struct sharing *f, expr_id *turn, expr_id *turns) {
 static status put_hints(struct sharing *f, struct stmt **tail, expr_id first, expr_id each) {
   struct kernel *k = f->k;
   int count = expr_get(k, f->load)->count;
-  int64_t lines, line = LINE_BYTES / (int64_t)dtype_size(k->buffers.items[f->s->buffer].dtype);
+  int64_t lines, line = line_elements(k, f->s->buffer);
   expr_id index[LIMIT_RANK], last = expr_operand(k, f->load, count - 1);
   struct stmt *loop = stmt_for(k, tail, LOOP_SEQ, each);
   expr_id rest = add(k, first, expr_local(k, loop->local));
@@ -233,10 +260,11 @@ static status share_hints(struct sharing *f) {
   struct stmt *hints = NULL, **tail = &hints, *in = f->over[name_count(f->s->on) - 1];
   expr_id turn, turns, last = expr_operand(k, f->load, expr_get(k, f->load)->count - 1);
   int64_t places = 1, most;
+  TRY(check_place(k, f->load));
   count_turns(f, &turn, &turns);
   for (uint32_t i = 0; i < f->inside.count; i++)
     places *= place_loop_of(f, f->inside.items[i], last).turns;
-  expr_id each = expr_binary(k, SCALAR_FLOORDIV, add(k, sub(k, turns, number(k, 1)), number(k, places)), turns);
+  expr_id each = expr_binary(k, SCALAR_FLOORDIV, add(k, turns, number(k, places - 1)), turns);
   expr_id first = expr_binary(k, SCALAR_MUL, turn, each), asked = expr_binary(k, SCALAR_MUL, turns, each);
   if (!expr_is_const(k, asked, &most) || most > places) /* the last turns have nothing to ask for */
     tail = &stmt_if(k, tail, expr_binary(k, SCALAR_LT, first, number(k, places)))->body;
@@ -247,7 +275,7 @@ static status share_hints(struct sharing *f) {
 }
 
 static status fetch_over_at(struct kernel *k, const struct step *s, struct stmt *loop) {
-  struct sharing f = {.k = k, .s = s, .at = loop};
+  struct sharing f = {.k = k, .s = s, .at = loop, .seen = ARENA_ARRAY(k->arena, bool, k->exprs.count)};
   status result = find_over(&f);
   if (result == OK && !find_place(&f, loop->body))
     result = REFUSED("loop %s loads nothing that moves with it from that buffer", s->at[0]);

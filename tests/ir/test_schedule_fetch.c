@@ -6,9 +6,9 @@
 
 #define LINE 16 /* floats */
 
-/* d is as large as b and half as large again: what is asked for behind the end of b is marked there. */
+/* d is larger than b: what is asked for behind the end of b is marked there. */
 static const char few_rows[] =
-  "kernel k(in a: f32[24,96], in b: f32[96,64], out c: f32[24,64], inout d: f32[144,64]) { par i0 < 24 {"
+  "kernel k(in a: f32[24,96], in b: f32[96,64], out c: f32[24,64], inout d: f32[192,64]) { par i0 < 24 {"
   "  par i1 < 64 { var v0: f32 = 0:f32 red i2 < 96 { v0 = add(v0, mul(a[i0,i2], b[i2,i1])) } c[i0,i1] = v0 } } }";
 static const char panels[] =
   "kernel k(in a: f32[n0,64], in b: f32[4,64,32], out c: f32[n0,128], inout d: f32[6,64,32]) sizes 1 { par i0 < n0 { par i1 < 128 {"
@@ -64,7 +64,7 @@ static void blocks_are_asked_for(void **state) {
     struct arena arena;
     arena_init(&arena);
     const float *d = marks_of(few_rows, forms[i], 0, 1, &arena);
-    for (int e = 0; e < 144 * 64; e++)
+    for (int e = 0; e < 192 * 64; e++)
       if ((d[e] != 0) != ((i == 4 || e % LINE == 0) && e / 64 >= 32 && e / 64 < 128))
         fail_msg("%s: element %d,%d", forms[i], e / 64, e % 64);
     arena_deinit(&arena);
@@ -87,7 +87,23 @@ static void panels_are_asked_for(void **state) {
   }
 }
 
+/* The last block is shorter, and so is the last part of each: all that is there is asked for, but for the first block. */
+static void ragged_blocks_are_asked_for(void **state) {
+  (void)state;
+  static const char form[] = "name i0 i1 i2 -> m n k; split n 32 -> no ni; split m 8 -> mo mi; order no mo mi ni; split k 40 -> kb kk; "
+                             "sink mo mi ni under kb in stack; stage b at kb by kk ni -> pk pi; split kk 16 -> kc kd; "
+                             "sink mi ni under kc kd in stack; fetch b at kb ahead 1 over mo kc";
+  struct arena arena;
+  arena_init(&arena);
+  const float *d = marks_of(few_rows, form, 0, 1, &arena);
+  for (int e = 0; e < 96 * 64; e++)
+    if ((d[e] != 0) != (e % LINE == 0 && e / 64 >= 40))
+      fail_msg("element %d,%d", e / 64, e % 64);
+  arena_deinit(&arena);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(blocks_are_asked_for), cmocka_unit_test(panels_are_asked_for)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(blocks_are_asked_for), cmocka_unit_test(panels_are_asked_for),
+                                     cmocka_unit_test(ragged_blocks_are_asked_for)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

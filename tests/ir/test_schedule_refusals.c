@@ -6,6 +6,10 @@ static const char imaginary[] =
   "kernel k(in a: f32[20,40], in b: c64[40,96], out c: f32[20,96]) { par i0 < 20 { par i1 < 96 { var v0: f32 = "
   "0:f32 red i2 < 40 { v0 = add(v0, mul(a[i0,i2], b.im[i2,i1])) } c[i0,i1] = v0 } } }";
 
+/* Rows by their numbers. */
+static const char picked[] = "kernel k(in a: i32[8,4], in b: f32[9,96], out c: f32[8,96]) { par i0 < 8 { par i1 < 96 { var v0: f32 = 0:f32 "
+                             "red i2 < 4 { v0 = add(v0, b[max(min(cast.i64(a[i0,i2]), 8), 0),i1]) } c[i0,i1] = v0 } } }";
+
 /* ---- text ---- */
 
 static void printing_what_was_parsed_gives_the_text(void **state) {
@@ -15,8 +19,8 @@ static void printing_what_was_parsed_gives_the_text(void **state) {
     "name i0 i1 i2 -> m n k; fma; split n 32 -> no ni; order no m ni; split m 8 -> mo mi tail cut 4 2 1; "
     "sink mi ni under k in register; fetch b at k ahead 16; run no tasks; run mi unroll; run ni lanes",
     "fuse kh kc -> t; sink t co under n hb in result first; sink t co under h w in stack; order n h regroup; cut w at 1 55 -> wl w wr; "
-    "run co lanes 64; fetch b27 at k ahead 1; fetch b at k ahead 1 over mo ni; stage a at no by k ni -> ak an; stage a computed at no by k -> ck; "
-    "stage b at m by .0 k .12 -> b0 bk bl",
+    "run co lanes 64; fetch b27 at k ahead 1; fetch b at k ahead 1 over mo ni; stage a at no by k ni -> ak an; "
+    "stage a computed at no by k -> ck; stage b at m by .0 k .12 -> b0 bk bl",
     "part k 4 -> po pi ps; join 2",
     "when n0 < 64: run i0 unroll\nelse: when n1 < 9: fma\nelse: run i0 tasks",
   };
@@ -105,6 +109,8 @@ static const struct refusal {
   {product, NAMES "fetch a at m ahead 1 over n j", "inside of loop n there is no loop j"},
   {product, NAMES "fetch a at k ahead 1 over n", "inside of loop k there is no loop n"},
   {product, NAMES "fetch b at m ahead 1 over n", "nothing that moves"},
+  {picked, "fetch b at i1 ahead 1", "the place that is read is loaded"},
+  {picked, "fetch b at i0 ahead 1 over i1", "the place that is read is loaded"},
   {product, NAMES "split n 1000 -> no ni; fetch b at no ahead 1 over k", "a turn would ask for"},
   {product, NAMES "cut k", "no test says"},
   {product, NAMES "cut n", "no sum"},

@@ -25,6 +25,18 @@ static const struct scheduled_case scheduled[] = {
        "g", "2", "floordiv(floormod(n0, 4), 2)", "mul(floordiv(n0, 4), 4)") FEW("h", "1", "floormod(n0, 2)", "mul(floordiv(n0, 2), 2)") "}",
    {{8, 64, 16}, {1, 1, 1}, {15, 33, 7}, {23, 100, 40}, {0, 5, 5}, {4, 0, 3}, {3, 31, 0}, {40, 200, 64}, {-1}},
    false},
+  /* from panels, of which the next one is asked for: a share by each part of the sum, as many as an open number of rows leaves */
+  {"kernel panels(in a: f32[n0,64], in b: f32[3,64,16], out c: f32[n0,48]) sizes 1 { par no < 3 tasks { par mo < floordiv(n0, 4) {"
+   "  buffer d: f32[4,16] in register"
+   "  par mi < 4 unroll { par ni < 16 lanes 16 { d[mi,ni] = 0:f32 } }"
+   "  red ko < 4 { %0 = mul(floordiv(n0, 4), 4) if lt(mul(add(mul(mo, 4), ko), floordiv(add(%0, 63), %0)), 64) {"
+   "      seq no_share < floordiv(add(%0, 63), %0) {"
+   "        fetch b[add(no, 1),add(mul(add(mul(mo, 4), ko), floordiv(add(%0, 63), %0)), no_share),0] } }"
+   "    red ki < 16 { par mi < 4 unroll { par ni < 16 lanes 16 { %1 = add(mul(ko, 16), ki)"
+   "      d[mi,ni] = fma(a[add(mul(mo, 4), mi),%1], b[no,%1,ni], d[mi,ni]) } } } }"
+   "  par mi < 4 unroll { par ni < 16 lanes 16 { c[add(mul(mo, 4), mi),add(mul(no, 16), ni)] = d[mi,ni] } } } } }",
+   {{4}, {20}, {3}, {0}, {-1}},
+   false},
   /* the second factor transposed: lanes gather */
   {"kernel transposed(in a: f32[8,n0], in b: f32[48,n0], out c: f32[8,48]) sizes 1 { par mo < 2 tasks { par no < 2 tasks {"
    "  buffer d: f32[4,24] in register"
