@@ -164,7 +164,8 @@ static const char *asking_text(struct paneled *p) {
                       others, m, sum, k, tasks, m, n);
 }
 
-/* Whether two tiles of rows or a few more meet panels that are waited for, each as a whole; one gets it as fast as it comes. */
+/* Whether two tiles of rows or a few more meet panels that are waited for, each as a whole; one gets it as fast as it comes. An open number
+ * is taken for a usual one: many rows lose little by hints. */
 static bool may_ask(const struct paneled *p) {
   int64_t terms = p->c->axes[p->c->axis_count - 1].extent;
   bool is_few = p->work.m >= 2 * (double)p->height && p->work.m <= ASKING_ROWS;
