@@ -25,6 +25,7 @@ struct paneled {
   int64_t width;           /* of a panel */
   int64_t vectors, height; /* of a tile */
   int64_t block;           /* rows of a block; 0: all are one */
+  bool asks;               /* tiles of few rows share the hints for the next panel, by parts of the sum */
   struct product_work work;
   struct axis_words words;
 };
@@ -113,55 +114,55 @@ static const char *outer_text(const struct paneled *p, bool of_rows) {
       text = arena_printf(p->n->arena, "%s %s", text, p->words.of[i]);
   return text;
 }
-/* The columns' loop becomes one over panels, for a narrow machine one over parts of a panel, and lanes. */
-static const char *columns_text(const struct paneled *p, const char *n, bool is_cut) {
+/* The columns' loop becomes one over panels, for a narrow machine one over parts of a panel, and lanes; a task that asks has a few panels,
+ * so that its thread meets what it asked for. */
+static const char *columns_text(const struct paneled *p, const char *n) {
   struct arena *a = p->n->arena;
   long long width = p->width, strip = p->vectors * (int64_t)p->work.lanes;
-  return is_cut ? arena_printf(a, "split %s %lld -> %so %sp; split %sp %lld -> %sj %si", n, width, n, n, n, strip, n, n)
-                : arena_printf(a, "split %s %lld -> %so %si", n, width, n, n);
+  if (p->asks)
+    return arena_printf(a, "split %s %lld -> %ss %si; split %ss %lld -> %so %sj", n, width, n, n, n, (long long)task_panels(p), n, n);
+  return strip < width ? arena_printf(a, "split %s %lld -> %so %sp; split %sp %lld -> %sj %si", n, width, n, n, n, strip, n, n)
+                       : arena_printf(a, "split %s %lld -> %so %si", n, width, n, n);
+}
+/* The loops of tasks, and what they have inside of them in front of their rows. Where panels are far they are outermost. */
+static const char *tasks_text(const struct paneled *p, const char *panels, const char *block) {
+  const char *others = p->asks ? "" : outer_text(p, true);
+  bool is_near = !product_is_far(p->n->machine, &p->work);
+  return arena_printf(p->n->arena, "%s%s%s%s", outer_text(p, false), block, is_near ? others : panels, is_near ? panels : others);
+}
+static const char *inside_text(const struct paneled *p, const char *n) {
+  bool is_cut = p->vectors * (int64_t)p->work.lanes < p->width;
+  return p->asks ? arena_printf(p->n->arena, " %sj%s", n, outer_text(p, true)) : is_cut ? arena_printf(p->n->arena, " %sj", n) : "";
+}
+/* The sum's loops; the last one is cut where hints stand between its parts. */
+static const char *sum_text(const struct paneled *p, bool with_inner) {
+  int last = p->c->axis_count - 1;
+  const char *all = axis_words_list(&p->words, p->c->par_count, last), *k = p->words.of[last];
+  return arena_printf(p->n->arena, !p->asks ? "%s %s" : with_inner ? "%s %so %si" : "%s %so", all, k, k);
+}
+/* The lines of the panel behind this one, by all that meets this one. */
+static const char *hints_text(const struct paneled *p, const char *n, const char *m) {
+  const char *buffer = p->n->k->buffers.items[expr_get(p->n->k, p->c->load[1])->imm].name;
+  return arena_printf(p->n->arena, "; fetch %s at %sj ahead 1 over%s %so%s", buffer, n, outer_text(p, true), m, sum_text(p, false));
 }
 static const char *steps_text(struct paneled *p) {
   struct arena *a = p->n->arena;
   const struct axis_name names[] = {{p->rows, "m"}, {p->c->lanes, "n"}};
   p->words = axis_words_of(p->n, p->c, NULL, names, 2);
-  const char *n = p->words.of[p->c->lanes], *m = p->rows < 0 ? "" : p->words.of[p->rows];
-  bool is_cut = p->vectors * (int64_t)p->work.lanes < p->width, is_near = !product_is_far(p->n->machine, &p->work);
-  const char *block = p->block ? arena_printf(a, " %sb", m) : "", *part = is_cut ? arena_printf(a, " %sj", n) : "";
+  const char *n = p->words.of[p->c->lanes], *m = p->rows < 0 ? "" : p->words.of[p->rows], *k = p->words.of[p->c->axis_count - 1];
   const char *row = p->rows < 0 ? "" : arena_printf(a, p->block ? " %ss" : " %s", m), *rows = p->rows < 0 ? "" : arena_printf(a, " %si", m);
-  const char *panels = arena_printf(a, " %so", n), *others = outer_text(p, true),
-             *sum = axis_words_list(&p->words, p->c->par_count, p->c->axis_count);
-  const char *outer = arena_printf(a, "%s%s%s%s", outer_text(p, false), block, is_near ? others : panels, is_near ? panels : others);
-  const char *text = arena_printf(a, "%s; %s", axis_words_begin(&p->words), columns_text(p, n, is_cut));
+  const char *tasks = tasks_text(p, arena_printf(a, " %so", n), p->block ? arena_printf(a, " %sb", m) : "");
+  const char *text = arena_printf(a, "%s; %s", axis_words_begin(&p->words), columns_text(p, n));
   if (p->block)
     text = arena_printf(a, "%s; split %s %lld -> %sb %ss", text, m, (long long)p->block, m, m);
-  text = arena_printf(a, "%s; order%s%s%s %si", text, outer, part, row, n);
+  text = arena_printf(a, "%s; order%s%s%s %si", text, tasks, inside_text(p, n), row, n);
   if (p->rows >= 0)
     text = arena_printf(a, "%s; split%s %lld -> %so %si%s", text, row, (long long)p->height, m, m, tails_text(p));
-  text = arena_printf(a, "%s; sink%s %si under%s in register; run%s tasks", text, rows, n, sum, outer);
+  if (p->asks)
+    text = arena_printf(a, "%s; split %s %d -> %so %si", text, k, ASKING_TERMS, k, k);
+  text = arena_printf(a, "%s; sink%s %si under%s in register", text, rows, n, sum_text(p, true));
+  text = arena_printf(a, "%s%s; run%s tasks", text, p->asks ? hints_text(p, n, m) : "", tasks);
   return arena_printf(a, p->rows < 0 ? "%s; run %si lanes" : "%s; run%s unroll; run %si lanes", text, p->rows < 0 ? n : rows, n);
-}
-
-/* Few rows, which ask for the next panel's lines while they meet this one: what is left to ask for is shared by their tiles, by parts of the
- * sum. A task has a few panels, so that its thread meets what it asked for. */
-static const char *asking_text(struct paneled *p) {
-  struct arena *a = p->n->arena;
-  const struct axis_name names[] = {{p->rows, "m"}, {p->c->lanes, "n"}};
-  int last = p->c->axis_count - 1;
-  p->words = axis_words_of(p->n, p->c, NULL, names, 2);
-  const char *n = p->words.of[p->c->lanes], *m = p->words.of[p->rows], *k = p->words.of[last], *others = outer_text(p, true);
-  const char *tasks = arena_printf(a, "%s%s %so", outer_text(p, false), p->block ? arena_printf(a, " %sb", m) : "", n);
-  const char *row = arena_printf(a, p->block ? "%ss" : "%s", m), *sum = axis_words_list(&p->words, p->c->par_count, last);
-  const char *buffer = p->n->k->buffers.items[expr_get(p->n->k, p->c->load[1])->imm].name;
-  const char *text = arena_printf(a, "%s; split %s %lld -> %ss %si; split %ss %lld -> %so %sj", axis_words_begin(&p->words), n,
-                                  (long long)p->width, n, n, n, (long long)task_panels(p), n, n);
-  if (p->block)
-    text = arena_printf(a, "%s; split %s %lld -> %sb %ss", text, m, (long long)p->block, m, m);
-  text = arena_printf(a, "%s; order%s %sj%s %s %si; split %s %lld -> %so %si%s", text, tasks, n, others, row, n, row, (long long)p->height,
-                      m, m, tails_text(p));
-  text =
-    arena_printf(a, "%s; split %s %d -> %so %si; sink %si %si under%s %so %si in register", text, k, ASKING_TERMS, k, k, m, n, sum, k, k);
-  return arena_printf(a, "%s; fetch %s at %sj ahead 1 over%s %so%s %so; run%s tasks; run %si unroll; run %si lanes", text, buffer, n,
-                      others, m, sum, k, tasks, m, n);
 }
 
 /* Whether two tiles of rows or a few more meet panels that are waited for, each as a whole; one gets it as fast as it comes. An open number
@@ -181,9 +182,9 @@ static void propose_tiles(struct paneled *p, struct candidates *out) {
   for (p->height = tallest; p->height * 2 > most || p->height == tallest; p->height--) {
     find_block(p);
     for (int asks = 0; asks <= may_ask(p); asks++) {
+      p->asks = asks;
       double cycles = product_panel_cycles(p->n->machine, &p->work, p->height, p->vectors, asks);
-      vec_push(&out->items, ((struct candidate){.steps = asks ? asking_text(p) : steps_text(p),
-                                                .cycles = p->height == tallest ? cycles : cycles * FEWER_ROWS}));
+      vec_push(&out->items, ((struct candidate){.steps = steps_text(p), .cycles = p->height == tallest ? cycles : cycles * FEWER_ROWS}));
     }
   }
 }

@@ -386,9 +386,9 @@ double product_panel_cycles(const struct machine *machine, const struct product_
   double strips = divide_up(w->width, (double)vectors * w->lanes), whole = panel_tile_cycles(machine, w, (double)rows, (double)vectors);
   double cycles = tiles * whole + panel_tile_cycles(machine, w, rest, (double)vectors);
   double bytes = w->k * (double)vectors * w->lanes * w->bytes;
-  double lines = product_is_far(machine, w) ? bytes / machine->bandwidth[LEVEL_L3] : 0;
-  bool streams = w->m <= (double)rows; /* one tile meets a panel, which comes as fast as it can */
-  double waits = product_is_far(machine, w) && !streams ? bytes / LINE_BYTES * rates_of(machine)->panel_line[asks] : 0;
+  bool is_far = product_is_far(machine, w), streams = w->m <= (double)rows; /* one tile meets a panel, which comes as fast as it can */
+  double lines = is_far ? bytes / machine->bandwidth[LEVEL_L3] : 0;
+  double waits = is_far && !streams ? bytes / LINE_BYTES * rates_of(machine)->panel_line[asks] : 0;
   return w->batch * strips * (cycles + waits > lines ? cycles + waits : lines);
 }
 double product_pack_cycles(const struct machine *machine, const struct product_work *w) {

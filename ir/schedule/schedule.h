@@ -26,7 +26,7 @@ enum step_op {
                  that starts it, k around a nest that adds, a nest that finishes. `in stack`.
                  sink mi ni under n in result [first]  it waits in the result that is stored behind k; `first`: the first turn starts it */
   STEP_FETCH, /* fetch b at k ahead 16         each turn of k asks for what buffer b gives to the turn 16 later
-                 fetch b at kb ahead 1 over mo nj       the turns of mo and nj, inside of kb and of each other, ask for a share each of that */
+                 fetch b at kb ahead 1 over mo nj       the turns of mo and nj, inside of kb and of each other, ask for a share each */
   STEP_FMA,   /* fma                           sums of products round once for each term: x = x + a*b is x = fma(a, b, x) */
   STEP_CUT,   /* cut w at 1 55 -> wl w wr      copies of a loop over parts of its range.
                  cut kh                        a sum over kh whose terms are nothing outside of a range loses them, and the test for the

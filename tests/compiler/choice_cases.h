@@ -205,6 +205,9 @@ static const struct choice_case cases[] = {
   {"rows that are no whole tiles end in smaller ones", PRODUCT("65", "1024", "1024", ""), "x86-64-v4",
    "sink nj m ni under kb in stack; stage b at kb by nj kk ni -> pj pk pi; order pk pj pi; split kk 16 -> kc kd; split m 8 -> mo mi tail "
    "cut 4 2 1; sink mi ni under kc kd in register; fetch b at kb ahead 1 over nj mo kc"},
+  {"also of tasks that are not narrow", PRODUCT("260", "2048", "2048", ""), "x86-64-v4",
+   "sink m nj ni under kb in stack; stage b at kb by nj kk ni -> pj pk pi; order pk pj pi; fetch b at pk ahead 16; split m 8 -> mo mi tail "
+   "cut 4 2 1; order mo nj mi ni; sink mi ni under kk in register"},
   {"many rows meet a copied block", PRODUCT("2048", "1024", "1024", ""), "x86-64-v4",
    "stage b at kb by nj kk ni -> pj pk pi; order pk pj pi; fetch b at pk ahead 16"},
   {"open rows", PRODUCT("n0", "256", "512", " sizes 1"), "x86-64-v4", "split m 6 -> mo mi tail cut 4 2 1"},

@@ -29,7 +29,7 @@ static int with_marks(const char *text, struct arena *arena, const char **out) {
   return count;
 }
 
-/* Marks of the scheduled kernel for `rows` rows, where their number is open; b's elements and half as many. */
+/* Marks of the scheduled kernel for `rows` rows, where their number is open: d. */
 static float *marks_of(const char *plain, const char *text, int64_t rows, int hints, struct arena *arena) {
   struct schedule s = steps(text, arena);
   struct kernel *k = parsed(plain, arena), *scheduled = NULL;
