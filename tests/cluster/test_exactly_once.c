@@ -167,8 +167,26 @@ static bool has_finished(int worker) {
   }
   return workers[worker]->id == 0;
 }
-/* Kills a worker every now and then, and starts it again with the same words; `kills` times while both work: who has done all steps, and is
- * started again behind the end of the other one, is another command, and does them once more. */
+static int count_of(const char *text, const char *words) {
+  int count = 0;
+  for (const char *at = text; (at = strstr(at, words)); at++)
+    count++;
+  return count;
+}
+/* Whether a ps waits for a worker that was killed: it has been cut off more often than it has come back. One that was killed amid its work
+ * is, though the other one, which had finished and waited, has left on that. */
+static bool is_awaited(int worker) {
+  char cut[40], back[40];
+  snprintf(cut, sizeof cut, "the connection to worker_%d ", worker);
+  snprintf(back, sizeof back, ": worker_%d at ", worker);
+  for (double until = seconds_now() + 5; seconds_now() < until; usleep(10000))
+    for (int i = 0; i < 2; i++)
+      if (count_of(process_text(ps[i]), cut) > count_of(process_text(ps[i]), back))
+        return true;
+  return false;
+}
+/* Kills a worker every now and then, and starts it again with the same words; `kills` times while both work: who has done all steps and
+ * left, and is started again behind the end of the other one, is another command, and does them once more. */
 static void kill_at_random(const char *phases, int kills, int first, int count) {
   int killed = 0;
   for (int i = 0; i < kills; i++) {
@@ -180,7 +198,7 @@ static void kill_at_random(const char *phases, int kills, int first, int count) 
     killed += was_there;
     if (rand_r(&seed) % 2)
       usleep((unsigned)rand_r(&seed) % 50000);
-    if (!was_there || has_finished(1 - victim)) /* it had all steps done, and was about to leave */
+    if (!was_there || (has_finished(1 - victim) && !is_awaited(victim)))
       break;
     start_worker(victim, phases);
   }
