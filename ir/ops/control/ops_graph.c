@@ -14,6 +14,9 @@ status build_const(struct op_call *c) {
   if (!a || a->kind != ATTR_TENSOR)
     return fail(INVALID_ARGUMENT, "no attribute 'value'");
   const struct constant *k = a->tensor;
+  if (k->dtype != op_output_dtype(c, 0))
+    return fail(INVALID_ARGUMENT, "Type mismatch between value (%s) and dtype (%s)", dtype_name(k->dtype),
+                dtype_name(op_output_dtype(c, 0)));
   dim dims[LIMIT_RANK];
   for (int i = 0; i < k->rank; i++)
     dims[i] = op_dim(c, k->dims[i]);
