@@ -1,7 +1,8 @@
-/* schedule.c: how kernels run on the CPU: for each distinct one its schedule is chosen (compiler/schedule) and applied.
+/* schedule.c: how kernels run on the CPU: for each distinct one its schedule is chosen (compiler/schedule) and applied, and for the loops
+ * that this leaves plain whether they are vectors.
  *
  * A node keeps its kernel, which is what it computes, and beside it the scheduled one, which is that with marks: the CPU's code is written
- * from it. What is left to the target has none. */
+ * from it. */
 #include "compiler/pass/schedule.h"
 
 #include <stdio.h>
@@ -50,13 +51,17 @@ static status collect(struct build *b, const struct part_ref *part, struct flow 
 
 static status schedule_for(struct build *b, const struct kernel *k, uint32_t cpu, struct tuner *tuner, struct scheduled_kernel *out) {
   struct schedule s = {0};
+  const struct machine *machine = cpu_machine(&b->cpus, cpu);
+  struct kernel *stepped = NULL;
   out->cpu = b->cpus.items[cpu].name;
-  TRY(schedule_choose(k, cpu_machine(&b->cpus, cpu), tuner, &b->arena, &out->steps));
-  if (!out->steps)
-    return OK;
-  TRY(schedule_parse(out->steps, &b->arena, &s));
-  status applied = schedule_apply(k, &s, &b->arena, &out->kernel);
-  return applied == OK ? OK : fail(INTERNAL, "schedule of kernel %s: %s", k->name, arena_strdup(&b->arena, status_text()));
+  TRY(schedule_choose(k, machine, tuner, &b->arena, &out->steps));
+  if (out->steps) {
+    TRY(schedule_parse(out->steps, &b->arena, &s));
+    if (schedule_apply(k, &s, &b->arena, &stepped) != OK)
+      return fail(INTERNAL, "schedule of kernel %s: %s", k->name, arena_strdup(&b->arena, status_text()));
+  }
+  out->kernel = vectors_choose(stepped ? stepped : k, machine, &b->arena);
+  return OK;
 }
 
 /* ---- --tune and --cache ---- */
@@ -141,28 +146,17 @@ static flow_id first_with(const struct flow *f, flow_id id) {
       return i;
   return id;
 }
-static bool is_scheduled(const struct flow_node *n) {
-  for (uint32_t i = 0; i < n->scheduled_count; i++)
-    if (n->scheduled[i].steps)
-      return true;
-  return false;
-}
 static void print_node(FILE *out, const struct flow *f, flow_id id, int indent, struct arena *arena) {
   const struct flow_node *n = f->nodes.items[id];
-  flow_id first = is_scheduled(n) ? first_with(f, id) : id;
+  flow_id first = first_with(f, id);
   fprintf(out, "%*s#%u %s:", indent, "", id, n->kernel->name);
   if (first != id)
     fprintf(out, " as #%u\n", first);
-  else if (!is_scheduled(n))
-    fputs(" left to the target\n", out);
-  for (uint32_t i = 0; is_scheduled(n) && first == id && i < n->scheduled_count; i++) {
+  for (uint32_t i = 0; first == id && i < n->scheduled_count; i++) {
     const struct scheduled_kernel *s = &n->scheduled[i];
     if (n->scheduled_count > 1)
       fprintf(out, "\n%*s%s:", indent, "", s->cpu);
-    if (s->steps)
-      fprintf(out, " %s\n%s", s->steps, kernel_print(s->kernel, arena));
-    else
-      fputs(" left to the target\n", out);
+    fprintf(out, " %s\n%s", s->steps ? s->steps : "plain loops", kernel_print(s->kernel, arena));
   }
 }
 static void print_schedules(FILE *out, const struct flow *f, int indent, struct arena *arena) {

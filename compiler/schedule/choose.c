@@ -166,7 +166,7 @@ static uint32_t cheapest(const struct nest *n, const struct candidates *all) {
   uint32_t best = 0;
   for (uint32_t i = 1; i < all->items.count; i++) {
     const struct candidate *c = &all->items.items[i];
-    bool is_first = best == 0 && n->shared; /* nests that share loops are not left to the target, if there is another way */
+    bool is_first = best == 0 && n->shared; /* nests that share loops stay plain only if there is no other way */
     if (!c->below && (is_first || c->cycles < all->items.items[best].cycles) && nest_allows(n, candidate_text(c, n->arena)))
       best = i;
   }

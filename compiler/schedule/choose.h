@@ -2,7 +2,7 @@
  *
  * Generators, one for each class of nests (choose_product.c ...), propose steps (ir/schedule/schedule.h) with what they are expected to
  * cost (ir/schedule/cost.h); there is no search beyond them. A kernel's schedule is that of its nests, one after the other; a nest
- * without steps stays plain loops.
+ * without steps stays plain loops. Which of those become vectors is chosen last (choose_vectors.c), for all that steps have left plain.
  *
  * Owner: the arena given. Not safe for two threads at once on one arena. */
 #ifndef TFC_COMPILER_SCHEDULE_CHOOSE_H
@@ -14,7 +14,7 @@
 
 /* One way to run a nest. */
 struct candidate {
-  const char *steps; /* NULL: as plain loops, which the target makes vectors of; so it deals also with nests that `part` made */
+  const char *steps; /* NULL: as plain loops, some of which become vectors (vectors_choose); so do those of nests that `part` made */
   double cycles;     /* expected, of one core; of all but plain loops times GAIN_MIN */
   double less;       /* and for few rows or terms, where their number is open; 0: not judged */
   uint32_t size;     /* these steps are for calls in which this size is below `below`; below 0: for all */
@@ -93,6 +93,9 @@ uint32_t candidates_cheapest(const struct nest *n, const struct candidates *all)
  * does. */
 struct tuner;
 status schedule_choose(const struct kernel *k, const struct machine *machine, struct tuner *tuner, struct arena *arena, const char **out);
+/* A copy of a kernel, with steps applied or none, in which the loops that they left plain say how they run (choose_vectors.c): RUN_VECTORS,
+ * RUN_TOGETHER, RUN_UNROLL; and sums of products there round once for each term, where the machine can. */
+struct kernel *vectors_choose(const struct kernel *k, const struct machine *machine, struct arena *arena);
 /* The loops that all nests of the kernel share in its schedule, where they hand scratch on; 0: it has no such schedule. */
 int schedule_shared_loops(const struct kernel *k, const struct machine *machine, struct arena *arena);
 /* Cycles that the nests which have candidates are expected to take, each by its cheapest. */

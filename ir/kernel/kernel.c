@@ -410,6 +410,6 @@ static bool any_is_scheduled(const struct stmt *s) {
   return s != NULL;
 }
 bool stmt_is_scheduled(const struct stmt *s) {
-  return (s->kind == STMT_FOR && s->run != RUN_PLAIN) || s->kind == STMT_BUFFER || s->kind == STMT_FETCH || any_is_scheduled(s->body) ||
-         any_is_scheduled(s->otherwise);
+  bool is_made = s->kind == STMT_FOR && (s->run == RUN_TASKS || s->run == RUN_LANES);
+  return is_made || s->kind == STMT_BUFFER || s->kind == STMT_FETCH || any_is_scheduled(s->body) || any_is_scheduled(s->otherwise);
 }

@@ -87,13 +87,19 @@ enum loop_kind { LOOP_PAR, LOOP_RED, LOOP_SEQ };
 /* How a loop runs, in a scheduled kernel. */
 enum loop_run {
   RUN_PLAIN,
-  RUN_TASKS,  /* par, outermost in the kernel or under an `if` at its top: its iterations are work for threads; a perfect nest of them */
-  RUN_LANES,  /* par: side by side in vectors of `width` elements; the extent is a constant up to it, or the minimum of one and any
+  RUN_TASKS,   /* par, outermost in the kernel or under an `if` at its top: its iterations are work for threads; a perfect nest of them */
+  RUN_LANES,   /* par: side by side in vectors of `width` elements; the extent is a constant up to it, or the minimum of one and any
                  other: lanes from the extent on are masked */
-  RUN_UNROLL, /* a constant extent up to UNROLL_MAX, written out */
+  RUN_UNROLL,  /* a constant extent up to UNROLL_MAX, written out */
+  RUN_VECTORS, /* par, or red without an order that matters: of any extent, in vectors of `width` elements one after the other; what is left
+                   at the end runs once more under a mask. A red one's sums are split over so many lanes (over all turns of red loops around
+                   it that hold nothing else), which are added up in halves */
+  RUN_TOGETHER, /* par, in a nest of par at the top, next to its innermost loop of vectors: `width` turns at a time, so that what they load
+                   alike is loaded once. Elsewhere plain */
 };
 #define UNROLL_MAX 32
 #define LANES_MAX 1024
+#define TOGETHER_MAX 16
 enum stmt_kind { STMT_FOR, STMT_VAR, STMT_SET, STMT_STORE, STMT_IF, STMT_WHILE, STMT_CHECK, STMT_BUFFER, STMT_FETCH };
 
 struct stmt {
@@ -103,7 +109,7 @@ struct stmt {
   struct stmt *otherwise;      /* IF */
   enum loop_kind loop;         /* FOR */
   enum loop_run run;           /* FOR */
-  int32_t width;               /* FOR in lanes: how many, 1 .. LANES_MAX; else 0 */
+  int32_t width;               /* FOR in lanes or vectors: how many, 1 .. LANES_MAX; together: 2 .. TOGETHER_MAX; else 0 */
   uint32_t local;              /* FOR: its variable, runs 0 .. extent-1; VAR, SET */
   expr_id value;               /* FOR: extent (i64; below 1: no iteration); VAR: initial; SET, STORE: the value;
                              IF, WHILE, CHECK: the condition (CHECK: must hold) */
@@ -187,8 +193,10 @@ struct stmt *stmt_check(struct kernel *k, struct stmt **tail, expr_id condition,
                         const expr_id shown[STATUS_SHOWN]);
 struct stmt *stmt_buffer(struct kernel *k, struct stmt **tail, uint32_t buffer);
 struct stmt *stmt_fetch(struct kernel *k, struct stmt **tail, uint32_t buffer, const expr_id *index, int count);
-/* It, or something in it, carries a mark of a schedule: targets write it as it says, and fuse no products of their own accord. */
+/* It, or something in it, was made by steps of a schedule: loops of tasks or lanes, blocks' buffers, hints. */
 bool stmt_is_scheduled(const struct stmt *s);
+/* Whether a loop's mark has a width. */
+static inline bool run_has_width(enum loop_run run) { return run == RUN_LANES || run == RUN_VECTORS || run == RUN_TOGETHER; }
 
 /* kernel_verify.c: INTERNAL with what is wrong (dtype of an operand, a local used outside its loop, a count of indices ...) */
 status kernel_verify(const struct kernel *k);

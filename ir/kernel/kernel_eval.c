@@ -1,12 +1,15 @@
 /* kernel_eval.c: the interpreter. Each statement's expressions are evaluated with a memo that lives as long as that one
  * execution, so that shared subexpressions cost once and loads see the buffers as they are at that point. What hangs on constants, sizes
- * and counters of loops alone is evaluated once for a turn of the innermost of these loops, or for the kernel. */
+ * and counters of loops alone is evaluated once for a turn of the innermost of these loops, or for the kernel. A red loop of vectors is run
+ * lane by lane, and the lanes' sums are added up as targets do it: the same bits. */
 #include "ir/kernel/kernel_eval.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "ir/kernel/kernel_lanes.h"
 #include "ir/kernel/scalar.h"
 
 /* How often a value may become another one: never, with each turn of a loop so deep, or with each statement. */
@@ -25,6 +28,12 @@ struct eval {
   void **scratch;
   uint8_t **stored;            /* by buffer of a block, by element: whether it was stored since the block began */
   int64_t (*dims)[LIMIT_RANK]; /* of each buffer; -1: not known */
+  struct {
+    const struct stmt *loop; /* of vectors, of which the turns of one lane run; NULL: all turns of all loops do */
+    int64_t lane;
+  } split;
+  struct arena arena;
+  struct kernel_uses uses; /* where a loop is of vectors */
   int64_t steps;
   status failed; /* why evaluation ended */
 };
@@ -249,15 +258,82 @@ static bool eval_number(struct eval *ev, expr_id id, int64_t *out) {
 
 static void run_block(struct eval *ev, const struct stmt *s);
 
-static void run_for(struct eval *ev, const struct stmt *s) {
-  int64_t extent;
+static void run_turns(struct eval *ev, const struct stmt *s) {
+  int64_t extent, step = s == ev->split.loop ? s->width : 1;
   if (!eval_number(ev, s->value, &extent))
     return;
-  for (int64_t i = 0; i < extent && ev->failed == OK; i++) {
+  for (int64_t i = s == ev->split.loop ? ev->split.lane : 0; i < extent && ev->failed == OK; i += step) {
     ev->locals[s->local] = cell_bits(i);
     begin(ev, ev->local_level[s->local]);
     run_block(ev, s->body);
   }
+}
+
+/* ---- sums that are split over lanes ---- */
+
+/* The red loop of vectors that is all of the body of these, or s itself; NULL: none. */
+static const struct stmt *split_loop(const struct stmt *s) {
+  while (s->run != RUN_VECTORS && s->body && !s->body->next && s->body->kind == STMT_FOR && s->body->loop == LOOP_RED)
+    s = s->body;
+  return s->run == RUN_VECTORS ? s : NULL;
+}
+static int64_t identity_of(enum scalar_op op, enum dtype dtype) {
+  bool is_unsigned = dtype_is_unsigned(dtype) || dtype == DTYPE_BOOL;
+  int64_t least = is_unsigned ? 0 : INT64_MIN >> (64 - 8 * (int)dtype_size(dtype));
+  if (dtype_is_float(dtype))
+    return expr_double_to_bits(dtype, op == SCALAR_ADD ? -0.0 : op == SCALAR_MUL ? 1 : op == SCALAR_MIN ? INFINITY : -INFINITY);
+  switch (op) {
+  case SCALAR_MUL: return scalar_wrap(dtype, 1);
+  case SCALAR_AND: return scalar_wrap(dtype, -1);
+  case SCALAR_MIN: return scalar_wrap(dtype, ~least);
+  case SCALAR_MAX: return least;
+  default: return 0;
+  }
+}
+static int64_t combine(const struct eval *ev, const struct reduction *r, int64_t a, int64_t b) {
+  uint8_t dtype = (uint8_t)ev->k->locals.items[r->local].dtype;
+  return scalar_eval(r->op, (enum dtype)dtype, (uint8_t[]){dtype, dtype}, (int64_t[]){a, b});
+}
+/* Of all lanes, in halves. */
+static int64_t add_up(const struct eval *ev, const struct reduction *r, int64_t *lanes, int64_t count) {
+  for (count /= 2; count; count /= 2)
+    for (int64_t i = 0; i < count; i++)
+      lanes[i] = combine(ev, r, lanes[i], lanes[count + i]);
+  return lanes[0];
+}
+static void run_split(struct eval *ev, const struct stmt *s, const struct stmt *vectors, const struct reductions *sums) {
+  int64_t width = vectors->width, *parts = calloc((size_t)(width * (sums->count + 1)), sizeof *parts);
+  struct cell start[REDUCTIONS_MAX];
+  for (int i = 0; i < sums->count; i++)
+    start[i] = ev->locals[sums->items[i].local];
+  ev->split.loop = vectors;
+  for (int64_t lane = 0; lane < width && ev->failed == OK; lane++) {
+    ev->split.lane = lane;
+    for (int i = 0; i < sums->count; i++) {
+      uint32_t local = sums->items[i].local;
+      ev->locals[local] = cell_bits(identity_of(sums->items[i].op, ev->k->locals.items[local].dtype));
+    }
+    run_turns(ev, s);
+    for (int i = 0; i < sums->count; i++) {
+      parts[i * width + lane] = ev->locals[sums->items[i].local].bits;
+      if (ev->locals[sums->items[i].local].kind != CELL_BITS || start[i].kind != CELL_BITS)
+        ev->failed = ev->failed == OK ? ABORTED : ev->failed;
+    }
+  }
+  ev->split.loop = NULL;
+  for (int i = 0; i < sums->count; i++) {
+    const struct reduction *r = &sums->items[i];
+    ev->locals[r->local] = cell_bits(combine(ev, r, start[i].bits, add_up(ev, r, &parts[i * width], width)));
+  }
+  free(parts);
+}
+static void run_for(struct eval *ev, const struct stmt *s) {
+  const struct stmt *vectors = s->loop == LOOP_RED && !ev->split.loop ? split_loop(s) : NULL;
+  struct reductions sums;
+  if (vectors && reductions_find(&ev->uses, vectors->body, false, &sums))
+    run_split(ev, s, vectors, &sums);
+  else
+    run_turns(ev, s);
 }
 
 static void run_check(struct eval *ev, const struct stmt *s) {
@@ -367,6 +443,13 @@ static void prepare_levels(struct eval *ev) {
     ev->level[id] = level_of(ev, id);
 }
 
+static bool has_vectors(const struct stmt *s) {
+  for (; s; s = s->next)
+    if ((s->kind == STMT_FOR && s->run == RUN_VECTORS) || has_vectors(s->body) || has_vectors(s->otherwise))
+      return true;
+  return false;
+}
+
 status kernel_eval_cells(const struct kernel *k, const struct eval_input *input) {
   struct eval ev = {.k = k, .in = input};
   ev.memo = calloc(k->exprs.count, sizeof *ev.memo);
@@ -379,6 +462,10 @@ status kernel_eval_cells(const struct kernel *k, const struct eval_input *input)
   ev.dims = calloc(k->buffers.count + 1, sizeof *ev.dims);
   prepare_dims(&ev);
   prepare_levels(&ev);
+  if (has_vectors(k->body)) {
+    arena_init(&ev.arena);
+    kernel_uses_find(k, &ev.arena, &ev.uses);
+  }
   run_block(&ev, k->body);
   for (uint32_t b = 0; b < k->buffers.count; b++) {
     free(ev.scratch[b]);
@@ -392,6 +479,8 @@ status kernel_eval_cells(const struct kernel *k, const struct eval_input *input)
   free(ev.scratch);
   free(ev.stored);
   free(ev.dims);
+  if (ev.uses.k)
+    arena_deinit(&ev.arena);
   return ev.failed;
 }
 

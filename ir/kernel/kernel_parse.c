@@ -12,20 +12,31 @@
 
 static status parse_block(struct parser *p, struct stmt **body);
 
-/* `tasks`, `lanes 32`, `unroll`, or nothing */
+/* `tasks`, `lanes 32`, `unroll`, `vectors 64`, `together 6`, or nothing */
 static status parse_run(struct parser *p, struct stmt *s) {
-  int64_t width = 0;
-  if (parser_accept(p, "tasks"))
-    s->run = RUN_TASKS;
-  else if (parser_accept(p, "unroll"))
-    s->run = RUN_UNROLL;
-  else if (parser_accept(p, "lanes")) {
-    s->run = RUN_LANES;
-    TRY(parser_number(p, &width));
-    if (width < 1 || width > LANES_MAX)
-      return parser_wrong(p, "too few or too many lanes");
+  static const struct run_word {
+    const char *word;
+    enum loop_run run;
+    int64_t least, most; /* of its width */
+  } words[] = {
+    {"tasks", RUN_TASKS, 0, 0},
+    {"unroll", RUN_UNROLL, 0, 0},
+    {"lanes", RUN_LANES, 1, LANES_MAX},
+    {"vectors", RUN_VECTORS, 1, LANES_MAX},
+    {"together", RUN_TOGETHER, 2, TOGETHER_MAX},
+  };
+  for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+    int64_t width = 0;
+    if (!parser_accept(p, words[i].word))
+      continue;
+    if (words[i].most)
+      TRY(parser_number(p, &width));
+    if (width < words[i].least || width > words[i].most)
+      return parser_wrong(p, "too small or too large a width");
+    s->run = words[i].run;
+    s->width = (int32_t)width;
+    break;
   }
-  s->width = (int32_t)width;
   return OK;
 }
 static status parse_for(struct parser *p, enum loop_kind loop, struct stmt **tail) {

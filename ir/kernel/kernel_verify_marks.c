@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 
+#include "ir/kernel/kernel_lanes.h"
+
 struct marks {
   const struct kernel *k;
   enum loop_run *run; /* by local: the mark of its loop */
@@ -16,9 +18,10 @@ struct marks {
 
 /* Where a statement stands. */
 struct place {
-  bool top;   /* nothing but `if`s around it */
-  bool tasks; /* directly in a loop of tasks */
-  bool lanes; /* in a loop over lanes */
+  bool top;     /* nothing but `if`s around it */
+  bool tasks;   /* directly in a loop of tasks */
+  bool lanes;   /* in a loop over lanes, */
+  bool vectors; /* or one of vectors */
 };
 
 /* ---- registers ---- */
@@ -85,14 +88,48 @@ static status check_unroll(const struct kernel *k, const struct stmt *s) {
   bool fits = expr_is_const(k, s->value, &extent) && extent <= UNROLL_MAX;
   return fits ? OK : WRONG("kernel %s: an unrolled loop without a constant extent up to %d", k->name, UNROLL_MAX);
 }
+/* Vectors: what is inside runs alike in all lanes. */
+static bool may_be_vectors(const struct kernel *k, const struct stmt *s) {
+  struct arena work;
+  struct kernel_uses uses;
+  struct lane_view view;
+  struct lane_facts facts;
+  arena_init(&work);
+  kernel_uses_find(k, &work, &uses);
+  lane_view_create(&uses, &work, &view);
+  bool may = lane_view_enter(&view, s->local, s->loop == LOOP_PAR, s->body, false, &facts);
+  arena_deinit(&work);
+  return may;
+}
+static status check_vectors(const struct kernel *k, const struct stmt *s, struct place at) {
+  if (s->loop == LOOP_SEQ || at.lanes || !may_be_vectors(k, s))
+    return WRONG("kernel %s: vectors of a loop in lanes, or whose turns do not run alike", k->name);
+  if (s->width < 1 || s->width > LANES_MAX || (s->width & (s->width - 1)))
+    return WRONG("kernel %s: vectors of %d lanes", k->name, s->width);
+  return OK;
+}
+static bool parts_ways(const struct kernel *k, const struct stmt *s, uint32_t local) {
+  for (; s; s = s->next)
+    if (s->kind == STMT_IF || s->kind == STMT_WHILE || s->kind == STMT_CHECK ||
+        (s->kind == STMT_FOR && expr_reads_local(k, s->value, local)) || parts_ways(k, s->body, local))
+      return true;
+  return false;
+}
+static status check_together(const struct kernel *k, const struct stmt *s, struct place at) {
+  if (s->loop != LOOP_PAR || at.lanes || parts_ways(k, s->body, s->local))
+    return WRONG("kernel %s: turns together of a loop that is not par, in lanes, or whose turns part their ways", k->name);
+  return s->width >= 2 && s->width <= TOGETHER_MAX ? OK : WRONG("kernel %s: %d turns together", k->name, s->width);
+}
 static status check_run(const struct kernel *k, const struct stmt *s, struct place at) {
-  if (s->run != RUN_LANES && s->width)
+  if (!run_has_width(s->run) && s->width)
     return WRONG("kernel %s: a width without lanes", k->name);
   switch (s->run) {
   case RUN_PLAIN: return OK;
   case RUN_TASKS: return check_tasks(k, s, at);
   case RUN_LANES: return check_lanes(k, s, at);
   case RUN_UNROLL: return check_unroll(k, s);
+  case RUN_VECTORS: return check_vectors(k, s, at);
+  case RUN_TOGETHER: return check_together(k, s, at);
   }
   return WRONG("kernel %s: a loop that runs in no way", k->name);
 }
@@ -106,11 +143,13 @@ static status check_block(struct marks *m, const struct stmt *block, struct plac
     if (s->kind == STMT_BUFFER && m->k->buffers.items[s->buffer].space == SPACE_TASK && !at.top)
       return WRONG("kernel %s: buffer %u, which all threads share, begins in a loop", m->k->name, s->buffer);
     bool is_loop = s->kind == STMT_FOR;
-    struct place below = {.top = at.top && s->kind == STMT_IF, .tasks = is_loop && s->run == RUN_TASKS, .lanes = at.lanes};
+    struct place below = {
+      .top = at.top && s->kind == STMT_IF, .tasks = is_loop && s->run == RUN_TASKS, .lanes = at.lanes, .vectors = at.vectors};
     if (is_loop) {
-      TRY(check_run(m->k, s, (struct place){.top = at.top, .tasks = at.tasks && s == block, .lanes = at.lanes}));
+      TRY(check_run(m->k, s, (struct place){.top = at.top, .tasks = at.tasks && s == block, .lanes = at.lanes || at.vectors}));
       m->run[s->local] = s->run;
       below.lanes = at.lanes || s->run == RUN_LANES;
+      below.vectors = at.vectors || s->run == RUN_VECTORS;
     }
     TRY(check_block(m, s->body, below));
     TRY(check_block(m, s->otherwise, below));

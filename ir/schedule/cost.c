@@ -25,9 +25,12 @@ enum effort op_effort(enum scalar_op op) {
   }
 }
 
+/* A multiply-add is the product and the sum that it stands for: whether they round once changes no decision. */
+static double operations_in(enum scalar_op op) { return op == SCALAR_FMA ? 2 : 1; }
+
 double op_operations(enum scalar_op op) {
   static const double of[] = {[EFFORT_MOVE] = 1, [EFFORT_SHORT] = 1, [EFFORT_DIVIDE] = 5, [EFFORT_LONG] = 5, [EFFORT_FUNCTION] = 20};
-  return of[op_effort(op)];
+  return of[op_effort(op)] * operations_in(op);
 }
 
 int op_repeat_cost(enum scalar_op op, enum dtype dtype) {
@@ -62,7 +65,7 @@ double op_scalar_ns(enum scalar_op op, enum dtype dtype) {
   static const double of[] = {
     [EFFORT_MOVE] = 0.05, [EFFORT_SHORT] = 0.05, [EFFORT_DIVIDE] = 0.5, [EFFORT_LONG] = 0.5, [EFFORT_FUNCTION] = 10};
   bool is_known = op_is_written_out(op, DTYPE_FLOAT), is_written = op_is_written_out(op, dtype);
-  return !is_known ? of[op_effort(op)] : dtype == DTYPE_FLOAT ? 0.5 : dtype == DTYPE_DOUBLE && is_written ? 1 : 8;
+  return !is_known ? of[op_effort(op)] * operations_in(op) : dtype == DTYPE_FLOAT ? 0.5 : dtype == DTYPE_DOUBLE && is_written ? 1 : 8;
 }
 double op_vector_ns(enum scalar_op op, enum dtype dtype) {
   switch (op_effort(op)) {

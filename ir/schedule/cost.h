@@ -26,7 +26,7 @@ enum effort {
   EFFORT_FUNCTION, /* exp and what comes after it in scalars.def */
 };
 enum effort op_effort(enum scalar_op op);
-/* Counted: a short one is 1. */
+/* Counted: a short one is 1, a multiply-add 2. */
 double op_operations(enum scalar_op op);
 /* Of the same value computed once more beside a load: what a pass may repeat (compiler/pass/fuse.c). */
 int op_repeat_cost(enum scalar_op op, enum dtype dtype);

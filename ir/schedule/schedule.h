@@ -3,8 +3,8 @@
  *   name i0 i1 i2 -> m n k; fma; split n 32 -> no ni; split m 8 -> mo mi tail cut 4 2 1; order no mo mi ni
  *
  * Steps name loops: those of the kernel by position (i0, i1 ...) until `name` gives them words, later ones by what made them. A step acts
- * on all loops of a name, alike. It either keeps the kernel's values, bit for bit (sums keep their order; `fma`, `part`, `cut kh` and what
- * is marked *regroup* apart: compiler/schedule/choose.c has the list for --math strict), or refuses. No step looks at a target: widths,
+ * on all loops of a name, alike. It either keeps the kernel's values, bit for bit (sums keep their order; `fma`, `part`, `cut kh`, vectors
+ * of a red loop and what is marked *regroup* apart: compiler/schedule/choose.c has the list for --math strict), or refuses. No step looks at a target: widths,
  * distances, tails, whether products are fused are said by who schedules.
  *
  * Owner: the arenas given. Not safe for two threads at once on one arena.
@@ -21,7 +21,8 @@ enum step_op {
   STEP_FUSE,  /* fuse m n -> t                 a perfect nest of one kind becomes one loop */
   STEP_ORDER, /* order no mo ni                loops of a perfect nest of par stand in this order, in the places that they have;
                  `regroup`: of red */
-  STEP_RUN,   /* run no tasks, run mi ni unroll, run ni lanes, run ni lanes 16 (the width is else what the extent says) */
+  STEP_RUN,   /* run no tasks, run mi ni unroll, run ni lanes, run ni lanes 16 (the width is else what the extent says),
+                 run i vectors 64, run j together 6 */
   STEP_SINK,  /* sink mi ni under k in register     what the sum over k carries becomes a buffer over the perfect nest of par mi, ni: a nest
                  that starts it, k around a nest that adds, a nest that finishes. `in stack`.
                  sink mi ni under n in result [first]  it waits in the result that is stored behind k; `first`: the first turn starts it */
@@ -80,5 +81,7 @@ char *schedule_print(const struct schedule *s, struct arena *arena);
 /* The scheduled kernel, a new one in the arena with the same arguments, sizes and name; blocks' buffers behind its arguments.
  * FAILED_PRECONDITION: the step that does not apply, and why; *out is unchanged then. k is not changed. */
 status schedule_apply(const struct kernel *k, const struct schedule *s, struct arena *arena, struct kernel **out);
+/* The kernel as it is, a new one, whose loops may be marked. */
+struct kernel *schedule_copy(const struct kernel *k, struct arena *arena);
 
 #endif

@@ -56,7 +56,7 @@ static void unwrap(struct kernel *k, struct stmt **at) {
 
 static bool is_single(const struct kernel *k, const struct stmt *s) {
   int64_t extent;
-  return s->kind == STMT_FOR && s->run != RUN_TASKS && s->run != RUN_LANES && expr_is_const(k, s->value, &extent) && extent == 1;
+  return s->kind == STMT_FOR && (s->run == RUN_PLAIN || s->run == RUN_UNROLL) && expr_is_const(k, s->value, &extent) && extent == 1;
 }
 static void tidy(struct kernel *k, struct stmt **at) {
   while (*at) {
@@ -187,4 +187,10 @@ status schedule_apply(const struct kernel *k, const struct schedule *s, struct a
   shrink_unused(result);
   *out = result;
   return OK;
+}
+
+struct kernel *schedule_copy(const struct kernel *k, struct arena *arena) {
+  struct kernel *to = kernel_empty(k, arena);
+  kernel_append(k, to, &to->body);
+  return to;
 }

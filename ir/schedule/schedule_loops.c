@@ -167,14 +167,18 @@ static status run_loop(struct kernel *k, const struct step *s, struct stmt *loop
   int64_t most = 0, width = s->n[0];
   bool bounded = expr_at_most(k, loop->value, &most);
   TRY(loop_check_plain(k, loop));
-  if ((s->run == RUN_TASKS || s->run == RUN_LANES) && loop->loop != LOOP_PAR)
+  if ((s->run == RUN_TASKS || s->run == RUN_LANES || s->run == RUN_TOGETHER) && loop->loop != LOOP_PAR)
     return REFUSED("loop %s is not par", loop_name(k, loop));
+  if (s->run == RUN_VECTORS && (!width || width > LANES_MAX || (width & (width - 1))))
+    return REFUSED("vectors of loop %s are of a power of two of lanes, up to %d", loop_name(k, loop), LANES_MAX);
+  if (s->run == RUN_TOGETHER && (width < 2 || width > TOGETHER_MAX))
+    return REFUSED("of loop %s 2 to %d turns may run together", loop_name(k, loop), TOGETHER_MAX);
   if (s->run == RUN_UNROLL && (!expr_is_const(k, loop->value, &most) || most > UNROLL_MAX))
     return REFUSED("loop %s has no constant extent up to %d", loop_name(k, loop), UNROLL_MAX);
   if (s->run == RUN_LANES && (!bounded || most > LANES_MAX || (width && most > width)))
     return REFUSED("loop %s is not known to fit into lanes", loop_name(k, loop));
   loop->run = s->run;
-  loop->width = s->run != RUN_LANES ? 0 : width ? (int32_t)width : most < 1 ? 1 : (int32_t)most;
+  loop->width = !run_has_width(s->run) ? 0 : width ? (int32_t)width : most < 1 ? 1 : (int32_t)most;
   return OK;
 }
 

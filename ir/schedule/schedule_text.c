@@ -12,7 +12,9 @@ static const char *const ops[] = {
   [STEP_FETCH] = "fetch", [STEP_FMA] = "fma",     [STEP_CUT] = "cut",   [STEP_STAGE] = "stage", [STEP_PART] = "part", [STEP_JOIN] = "join",
 };
 #define OPS (int)(sizeof ops / sizeof *ops)
-static const char *const runs[] = {[RUN_PLAIN] = "plain", [RUN_TASKS] = "tasks", [RUN_LANES] = "lanes", [RUN_UNROLL] = "unroll"};
+static const char *const runs[] = {[RUN_PLAIN] = "plain",   [RUN_TASKS] = "tasks",     [RUN_LANES] = "lanes",
+                                   [RUN_UNROLL] = "unroll", [RUN_VECTORS] = "vectors", [RUN_TOGETHER] = "together"};
+#define RUNS (int)(sizeof runs / sizeof *runs)
 static const char *const spaces[] = {[IN_REGISTER] = "register", [IN_STACK] = "stack", [IN_RESULT] = "result"};
 
 /* ---- reading ---- */
@@ -130,10 +132,10 @@ static status read_split(struct reader *r, struct step *s) {
 
 static status read_run(struct reader *r, struct step *s) {
   int run;
-  TRY(names(r, runs, 4, s->on));
-  TRY(choice(r, runs, 4, &run));
+  TRY(names(r, runs, RUNS, s->on));
+  TRY(choice(r, runs, RUNS, &run));
   s->run = (enum loop_run)run;
-  return run == RUN_LANES ? numbers(r, s->n, 0) : OK;
+  return run_has_width(s->run) ? numbers(r, s->n, 0) : OK;
 }
 
 static status read_sink(struct reader *r, struct step *s) {

@@ -1,8 +1,8 @@
 /* codegen.h: what the files of the CPU target share: one LLVM module, and the state of the function being written.
  *
  * A kernel becomes one internal function for each phase, with the buffers as noalias arguments, and two small ones with
- * the signatures of runtime/program/program.h. Loops are vectorised here and not by LLVM: a loop is chosen whose iterations
- * become the lanes of vectors ("lanes"), and a second one may be unrolled into it so that loads are shared ("copies").
+ * the signatures of runtime/program/program.h. Loops are written as they are marked (ir/kernel/kernel.h), and nothing is chosen here: the
+ * iterations of one become the lanes of vectors ("lanes"), and a second one may run together with it so that loads are shared ("copies").
  * An expression's value is then a vector where it varies with the lane, and a scalar where it does not.
  *
  * Types of values: bool i1, bfloat16 i16 (its bits), half LLVM's half, strings {ptr, i64}; the rest as expected.
@@ -15,15 +15,16 @@
 #include <llvm-c/TargetMachine.h>
 #include "base/arena.h"
 #include "ir/kernel/kernel.h"
-#include "ir/kernel/kernel_uses.h"
+#include "ir/kernel/kernel_lanes.h"
+#include "ir/kernel/kernel_nests.h"
 #include "ir/schedule/cost.h"
+#include "ir/schedule/vectors.h"
 #include "targets/target.h"
 
 typedef LLVMValueRef value;
 
-#define COPIES_MAX 16
-#define PHASES_MAX 20
-#define CONDITIONS_MAX 6
+#define COPIES_MAX TOGETHER_MAX
+#define PHASES_MAX NESTS_MAX
 
 struct cpu_module {
   LLVMContextRef context;
@@ -76,15 +77,13 @@ struct codegen {
   struct local_slot *locals;
   /* lanes */
   uint32_t lanes;         /* 1: scalar code */
-  uint32_t lane_local;    /* the loop whose iterations are lanes */
   value lane_base;        /* its value in lane 0 */
   value mask;             /* <lanes x i1>, or i1 under a condition; NULL: all lanes */
   value set_mask;         /* the same for locals: lanes beyond the end of a par loop may hold anything there */
   LLVMBasicBlockRef bail; /* where a check that fails in some lane goes: scalar code that finds which; or NULL */
   uint32_t copies, copy;  /* copies being written, the one at hand */
-  int no_lanes;           /* > 0: scalar code only */
+  int no_lanes;           /* > 0: loops of vectors are written as scalar code */
   /* scheduled nests: codegen_scheduled.c, codegen_registers.c */
-  bool in_schedule;                 /* statements are written as their marks say */
   bool in_rolled;                   /* a loop that was to be unrolled runs over registers in memory */
   struct register_block *registers; /* by buffer */
   uint32_t *lane_widths;            /* by local: of a loop over lanes; else 0 */
@@ -96,11 +95,9 @@ struct codegen {
   struct memo *memo[2]; /* by expression; [1]: as part of an address, at lane 0, without wrapping */
   uint32_t generation;
   struct kernel_uses uses;
-  uint8_t *flags; /* by expression: EXPR_VARYING | EXPR_JAMMED | EXPR_OF_LOCALS */
+  struct lane_view view; /* of what is being written; of its locals as `locals` says */
+  struct vector_costs costs;
 };
-#define EXPR_VARYING 1
-#define EXPR_JAMMED 2
-#define EXPR_OF_LOCALS 4
 
 /* codegen_scalar.c */
 LLVMTypeRef type_of_dtype(struct cpu_module *m, enum dtype dtype);  /* of values */
@@ -130,12 +127,9 @@ static inline bool expr_uses_local(const struct codegen *c, expr_id e, uint32_t 
 static inline bool expr_loads_from(const struct codegen *c, expr_id e, uint32_t buffer) { return uses_buffer(&c->uses, e, buffer); }
 static inline bool expr_loads(const struct codegen *c, expr_id e) { return uses_loads(&c->uses, e); }
 static inline bool expr_of_sizes(const struct codegen *c, expr_id e) { return uses_only_sizes(&c->uses, e); }
-static inline bool expr_coefficient(const struct codegen *c, expr_id e, uint32_t local, int64_t *out) {
-  return index_coefficient(&c->uses, e, local, out);
-}
 
 /* codegen_access.c */
-void codegen_flags(struct codegen *c); /* recomputes flags after locals, lanes or copies have changed */
+void codegen_flags(struct codegen *c); /* recomputes the view after locals, lanes or copies have changed */
 value emit_expr(struct codegen *c, expr_id e);
 void take_for(struct codegen *c, expr_id e, value v); /* for the expression's value, in this statement */
 void emit_store(struct codegen *c, const struct stmt *s);
@@ -145,13 +139,6 @@ bool emit_store_of_parts(struct codegen *c, const struct stmt *s, const struct s
 value fetch_address(struct codegen *c, uint32_t buffer, const expr_id *index); /* may lie outside the buffer */
 void emit_hint(struct codegen *c, value address);                              /* its line is soon read */
 value buffer_dim(struct codegen *c, kernel_dim dim);
-
-/* Of an access whose address varies: more than a vector load; and whether its index can be a scalar. */
-bool access_is_scattered(struct codegen *c, uint32_t buffer, const expr_id *index);
-bool access_is_far(struct codegen *c, uint32_t buffer, const expr_id *index); /* each lane has an address of its own */
-/* What it costs to load or store the lanes, beside a vector's load, 1; `alone`: a lane that is accessed by itself. */
-double access_operations(struct codegen *c, uint32_t buffer, const expr_id *index, double lanes, double alone);
-bool access_is_affine(struct codegen *c, uint32_t buffer, const expr_id *index);
 
 value call_masked(struct codegen *c, const char *name, LLVMTypeRef types[2], value *args, int count);
 
@@ -163,26 +150,17 @@ struct stride {
 value emit_strided_load(struct codegen *c, LLVMTypeRef element, value address, uint32_t align, struct stride s, uint32_t part);
 void emit_strided_store(struct codegen *c, LLVMTypeRef element, value address, uint32_t align, struct stride s, const value *parts);
 
-/* codegen_lanes.c */
-struct lane_plan {
-  uint32_t lanes;
-  bool is_par, is_long, has_check, has_red;
-  double cost;
-  double share; /* of the operations that the loop takes without lanes */
-};
-double loop_trips(const struct kernel *k, expr_id extent); /* a guess where it is not constant */
-double scalar_block_cost(struct codegen *c, const struct stmt *body);
-double stmt_operations(struct codegen *c, const struct stmt *s); /* that the statement's value takes */
-/* Whether the loop of `local` with this body can be vectorised, how and at what cost. */
-bool plan_lanes(struct codegen *c, uint32_t local, bool is_par, double trips, const struct stmt *body, struct lane_plan *out);
-/* exact: the number of iterations is a multiple of the lanes. */
-void emit_lane_loop(struct codegen *c, uint32_t local, value begin, value end, const struct stmt *body, const struct lane_plan *plan,
-                    bool exact);
+/* codegen_lanes.c: loops that are marked as vectors */
+/* How a marked loop is written; trips: of it, where it is several that run as one. */
+struct vector_plan vectors_plan(struct codegen *c, const struct stmt *loop, double trips);
+/* Iterations begin .. end-1 of the loop; exact: their number is a multiple of the lanes. */
+void emit_vectors(struct codegen *c, const struct stmt *loop, value begin, value end, const struct vector_plan *plan, bool exact);
+/* One of vectors, or one that sums up over one of vectors alone. False: it is none, and nothing was written. */
+bool emit_for_vectors(struct codegen *c, const struct stmt *s);
 /* From here on the loop's iterations are lanes (lane_base and mask are the caller's), for the locals of body too; and back. */
 void lanes_enter(struct codegen *c, uint32_t local, uint32_t lanes, const struct stmt *body);
 void lanes_leave(struct codegen *c, uint32_t local, const struct stmt *body);
 value mask_of(struct codegen *c, value base, value end, uint32_t lanes); /* the lanes from base on that are before end */
-bool emit_for_lanes(struct codegen *c, const struct stmt *s);            /* false: nothing was written, the loop is to be scalar */
 
 /* codegen_stmt.c */
 void emit_block(struct codegen *c, const struct stmt *s);
@@ -211,26 +189,12 @@ void registers_to_memory(struct codegen *c, const struct stmt *body);
 void registers_from_memory(struct codegen *c);
 
 /* codegen_phase.c: a kernel is cut into phases, each with its tiles. */
-#define CHAIN_MAX 12
 struct phase {
-  const struct stmt *body;             /* one statement, or (is_serial) all of the kernel's */
-  bool is_serial;                      /* one tile that runs everything */
-  const struct stmt *chain[CHAIN_MAX]; /* par loops whose iterations are the tile space, outermost first */
-  int chain_count;
-  const struct stmt *inside; /* the body of the last one */
-  struct phase_loop {        /* neighbouring loops of the chain that run as one */
-    int first, last;
-  } loops[CHAIN_MAX]; /* in the order in which they are run */
-  int loop_count;
-  bool has_lanes; /* the last loop is vectorised */
-  struct lane_plan plan;
-  uint32_t copies;         /* > 1: that many iterations of the last loop but one are run together */
-  bool is_scheduled;       /* chain: its loops of tasks */
-  struct phase_condition { /* of sizes; where one does not hold the phase has no tiles */
-    expr_id value;
-    bool inverted;
-  } conditions[CONDITIONS_MAX];
-  int condition_count;
+  struct kernel_nest nest; /* its chain's iterations are the tile space; is_serial: `body` is all of the kernel's */
+  bool is_serial;          /* one tile that runs everything */
+  bool has_lanes;          /* the last group is of vectors */
+  struct vector_plan plan;
+  uint32_t copies; /* > 1: that many iterations of the last group but one are run together */
 };
 int kernel_phases(struct codegen *c, struct phase *out); /* at most PHASES_MAX */
 /* In a function with the sizes at hand, as are those of codegen_cost.c. */
@@ -249,8 +213,8 @@ value emit_phase_tile_count(struct codegen *c, const struct phase *phase);
 void set_phase_loop(struct codegen *c, const struct phase *p, int loop, value index);
 
 /* codegen_scheduled.c */
-uint32_t vector_lanes(const struct codegen *c, int64_t width); /* of the vectors that a loop over lanes is written in */
-void emit_scheduled_for(struct codegen *c, const struct stmt *s);
+uint32_t vector_lanes(const struct codegen *c, int64_t width);   /* of the vectors that a loop over lanes is written in */
+void emit_for(struct codegen *c, const struct stmt *s);          /* STMT_FOR */
 void emit_fetch(struct codegen *c, const struct stmt *s);        /* STMT_FETCH */
 value emit_task_count(struct codegen *c, const struct phase *p); /* iterations of the loops of tasks */
 void emit_scheduled_tiles(struct codegen *c, const struct phase *p, value begin, value end);

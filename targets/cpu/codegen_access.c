@@ -9,94 +9,14 @@
 
 value buffer_dim(struct codegen *c, kernel_dim dim) { return DIM_IS_SIZE(dim) ? c->sizes[SIZE_OF_DIM(dim)] : const_i64(c, dim); }
 
-/* Operands come before users, so one pass in order suffices. */
 void codegen_flags(struct codegen *c) {
-  const struct kernel *k = c->k;
-  for (expr_id e = 1; e < k->exprs.count; e++) {
-    const struct expr *x = expr_get(k, e);
-    uint8_t f = 0;
-    if (x->op == SCALAR_LOCAL) {
-      const struct local_slot *slot = &c->locals[x->imm];
-      f = (uint8_t)((slot->varying ? EXPR_VARYING : 0) | (slot->jammed ? EXPR_JAMMED : 0) | EXPR_OF_LOCALS);
-    }
-    for (int i = 0; i < x->count; i++)
-      f |= c->flags[expr_operand(k, e, i)];
-    c->flags[e] = f;
-  }
+  for (uint32_t i = 0; i < c->k->locals.count; i++)
+    c->view.locals[i] = (uint8_t)((c->locals[i].varying ? VIEW_VARIES : 0) | (c->locals[i].jammed ? VIEW_COPIED : 0));
+  lane_view_update(&c->view);
   c->generation++;
 }
 
-static bool varies(struct codegen *c, expr_id e) { return (c->flags[e] & EXPR_VARYING) != 0; }
-
-/* The coefficient of the lane's loop in an index whose remaining parts are the same in all lanes. */
-static bool lane_coefficient_at(struct codegen *c, expr_id e, int depth, int64_t *out) {
-  const struct kernel *k = c->k;
-  const struct expr *x = expr_get(k, e);
-  int64_t a, b;
-  *out = 0;
-  if (!varies(c, e))
-    return true;
-  if (x->op == SCALAR_LOCAL) {
-    *out = 1;
-    return x->imm == c->lane_local;
-  }
-  if ((x->op != SCALAR_ADD && x->op != SCALAR_SUB && x->op != SCALAR_MUL) || depth == 0)
-    return false;
-  if (!lane_coefficient_at(c, expr_operand(k, e, 0), depth - 1, &a) || !lane_coefficient_at(c, expr_operand(k, e, 1), depth - 1, &b))
-    return false;
-  if (x->op == SCALAR_MUL) {
-    int64_t factor;
-    return expr_is_const(k, expr_operand(k, e, 1), &factor) && !__builtin_mul_overflow(a, factor, out);
-  }
-  *out = x->op == SCALAR_ADD ? a + b : a - b;
-  return true;
-}
-
-static bool lane_coefficient(struct codegen *c, expr_id e, int64_t *out) { return lane_coefficient_at(c, e, 24, out); }
-
 static value emit_address_index(struct codegen *c, expr_id e);
-
-#define STRIDE_FAR INT64_MAX
-/* Elements in memory (parts of complex ones) from lane to lane: 0 where it is the same for all, STRIDE_FAR where each has an address. */
-static int64_t stride_of(struct codegen *c, const struct kernel_buffer *buffer, const expr_id *index) {
-  int last = buffer->rank - 1;
-  while (last > 0 && buffer->dims[last] == 1)
-    last--;
-  bool uniform = true;
-  for (int d = 0; d < buffer->rank; d++)
-    uniform = uniform && !varies(c, index[d]);
-  if (uniform)
-    return 0;
-  for (int d = 0; d < buffer->rank; d++)
-    if (d != last && varies(c, index[d]))
-      return STRIDE_FAR;
-  int64_t stride;
-  if (!lane_coefficient(c, index[last], &stride) || stride > 2 || stride < -2)
-    return STRIDE_FAR;
-  stride *= dtype_is_complex(buffer->dtype) ? 2 : 1;
-  return stride != 0 && stride <= 2 && stride >= -2 ? stride : STRIDE_FAR;
-}
-
-static bool all_affine(struct codegen *c, const struct kernel_buffer *buffer, const expr_id *index) {
-  int64_t coefficient;
-  for (int d = 0; d < buffer->rank; d++)
-    if (!lane_coefficient(c, index[d], &coefficient))
-      return false;
-  return true;
-}
-bool access_is_scattered(struct codegen *c, uint32_t buffer, const expr_id *index) {
-  int64_t stride = stride_of(c, &c->k->buffers.items[buffer], index);
-  return stride != 0 && stride != 1;
-}
-bool access_is_far(struct codegen *c, uint32_t buffer, const expr_id *index) {
-  return stride_of(c, &c->k->buffers.items[buffer], index) == STRIDE_FAR;
-}
-double access_operations(struct codegen *c, uint32_t buffer, const expr_id *index, double lanes, double alone) {
-  return access_is_far(c, buffer, index) ? lanes * alone : access_is_scattered(c, buffer, index) ? STRIDED_OPERATIONS : 1;
-}
-bool access_is_affine(struct codegen *c, uint32_t buffer, const expr_id *index) {
-  return all_affine(c, &c->k->buffers.items[buffer], index);
-}
 
 /* The element's number: a scalar, of lane 0, or one for each lane where those are far apart. */
 static value linear_index(struct codegen *c, const struct kernel_buffer *buffer, const expr_id *index, int64_t stride) {
@@ -151,8 +71,8 @@ static value load_lanes(struct codegen *c, LLVMTypeRef element, value address, u
   return v;
 }
 
-static int64_t widened_stride(struct codegen *c, const struct kernel_buffer *buffer, const expr_id *index) {
-  return c->lanes <= 1 ? 0 : stride_of(c, buffer, index);
+static int64_t widened_stride(struct codegen *c, uint32_t buffer, const expr_id *index) {
+  return c->lanes <= 1 ? 0 : lane_stride(&c->view, buffer, index);
 }
 static struct stride short_stride(const struct kernel_buffer *buffer, int64_t stride) {
   return (struct stride){.lanes = (int32_t)stride, .parts = dtype_is_complex(buffer->dtype) ? 2 : 1};
@@ -180,7 +100,7 @@ static value emit_load(struct codegen *c, expr_id e) {
     return emit_register_load(c, number, &c->k->operands.items[x->first]);
   const struct kernel_buffer *buffer = &c->k->buffers.items[number];
   const expr_id *index = &c->k->operands.items[x->first];
-  int64_t stride = widened_stride(c, buffer, index);
+  int64_t stride = widened_stride(c, number, index);
   bool is_picked = stride != 0 && stride != 1 && stride != STRIDE_FAR;
   value address = element_address(c, number, index, is_picked ? 0 : x->part, stride), v;
   LLVMTypeRef element = type_in_memory(c->m, buffer->dtype);
@@ -203,7 +123,7 @@ void emit_store_value(struct codegen *c, const struct stmt *s, value v) {
   }
   if (buffer->dtype == DTYPE_BOOL)
     v = LLVMBuildZExt(c->b, v, type_widened(c->m->i8, is_wide(v) ? c->lanes : 1), "");
-  int64_t stride = widened_stride(c, buffer, s->index);
+  int64_t stride = widened_stride(c, s->buffer, s->index);
   bool is_picked = stride == -1 || (stride == 2 && !dtype_is_complex(buffer->dtype) && c->m->cpu->vector_bytes == 64);
   if (stride != 0 && stride != 1 && !is_picked)
     stride = STRIDE_FAR;
@@ -239,7 +159,7 @@ bool emit_store_of_parts(struct codegen *c, const struct stmt *s, const struct s
   if (!stores_parts(c, s, other))
     return false;
   const struct kernel_buffer *buffer = &c->k->buffers.items[s->buffer];
-  int64_t stride = widened_stride(c, buffer, s->index);
+  int64_t stride = widened_stride(c, s->buffer, s->index);
   if (stride != 2 && stride != -2)
     return false;
   value parts[2] = {splat(c, emit_expr(c, s->value), c->lanes), splat(c, emit_expr(c, other->value), c->lanes)};
@@ -264,7 +184,7 @@ static value emit_local(struct codegen *c, uint32_t local) {
   value at = slot->at[slot->jammed ? c->copy : 0];
   if (slot->in_memory)
     return LLVMBuildLoad2(c->b, slot->type, at, "");
-  if (c->lanes <= 1 || local != c->lane_local)
+  if (c->lanes <= 1 || local != c->view.loop)
     return at;
   value steps[1024];
   for (uint32_t i = 0; i < c->lanes; i++)
@@ -278,7 +198,7 @@ static value *memo_slot(struct codegen *c, int set, expr_id e) {
     memset(m->at, 0, sizeof *m->at * c->copies);
     m->generation = c->generation;
   }
-  return &m->at[c->flags[e] & EXPR_JAMMED ? c->copy : 0];
+  return &m->at[c->view.exprs[e] & VIEW_COPIED ? c->copy : 0];
 }
 
 void take_for(struct codegen *c, expr_id e, value v) { *memo_slot(c, 0, e) = v; }
@@ -290,7 +210,7 @@ static bool is_padded_load(struct codegen *c, const struct expr *x) {
     return false;
   const expr_id *operands = &k->operands.items[x->first];
   return expr_get(k, operands[1])->op == SCALAR_LOAD && expr_get(k, operands[2])->op == SCALAR_CONST &&
-         expr_get(k, operands[2])->imm == 0 && !varies(c, operands[0]) && !varies(c, operands[1]);
+         expr_get(k, operands[2])->imm == 0 && !view_varies(&c->view, operands[0]) && !view_varies(&c->view, operands[1]);
 }
 static value emit_padded_load(struct codegen *c, const struct expr *x) {
   const expr_id *operands = &c->k->operands.items[x->first];
@@ -348,7 +268,7 @@ value emit_expr(struct codegen *c, expr_id e) {
 
 static value emit_address_index(struct codegen *c, expr_id e) {
   const struct expr *x = expr_get(c->k, e);
-  if (x->op == SCALAR_LOCAL && x->imm == c->lane_local && c->lanes > 1)
+  if (x->op == SCALAR_LOCAL && x->imm == c->view.loop && c->lanes > 1)
     return c->lane_base;
   if (x->op != SCALAR_ADD && x->op != SCALAR_SUB && x->op != SCALAR_MUL)
     return emit_expr(c, e);

@@ -9,7 +9,7 @@
 /* What no loop changes is worked out once in front of them: rates and other numbers of an update. */
 static double expr_ns(const struct codegen *c, expr_id e, uint8_t *seen) {
   const struct expr *x = expr_get(c->k, e);
-  if (e == NO_EXPR || seen[e] || !(c->flags[e] & EXPR_OF_LOCALS))
+  if (e == NO_EXPR || seen[e] || !(c->view.exprs[e] & VIEW_LOCALS))
     return 0;
   seen[e] = 1;
   double sum = op_scalar_ns(x->op, x->dtype);
@@ -97,7 +97,7 @@ static value emit_traffic(struct codegen *c, const struct phase *p, value turns)
   value sum = const_f64(c, 0);
   for (uint32_t i = 0; i < c->k->buffers.count; i++) {
     const struct kernel_buffer *b = &c->k->buffers.items[i];
-    if (b->mode == BUFFER_LOCAL || !touches(c, p->body, p->body->next, i))
+    if (b->mode == BUFFER_LOCAL || !touches(c, p->nest.body, p->nest.body->next, i))
       continue;
     value bytes = LLVMBuildSIToFP(c->b, emit_buffer_bytes(c, b), c->m->f64, "");
     value used = turns ? LLVMBuildFMul(c->b, turns, const_f64(c, (double)dtype_size(b->dtype)), "") : bytes;
@@ -106,7 +106,8 @@ static value emit_traffic(struct codegen *c, const struct phase *p, value turns)
   return LLVMBuildFMul(c->b, sum, const_f64(c, BYTE_NS), "");
 }
 static value emit_scheduled_phase_cost(struct codegen *c, const struct phase *p) {
-  value work = emit_scheduled_cost(c, p->chain_count ? p->inside : p->body, p->chain_count ? NULL : p->body->next, 0);
+  value work =
+    emit_scheduled_cost(c, p->nest.chain.count ? p->nest.chain.inside : p->nest.body, p->nest.chain.count ? NULL : p->nest.body->next, 0);
   work = LLVMBuildFMul(c->b, LLVMBuildSIToFP(c->b, emit_task_count(c, p), c->m->f64, ""), work, "");
   return call_intrinsic(c, "llvm.maxnum", c->m->f64, (value[]){work, emit_traffic(c, p, NULL)}, 2);
 }
@@ -115,8 +116,8 @@ static value emit_scheduled_phase_cost(struct codegen *c, const struct phase *p)
 
 value emit_loop_extent(struct codegen *c, const struct phase *p, int loop) {
   value total = NULL, zero = const_i64(c, 0);
-  for (int i = p->loops[loop].first; i <= p->loops[loop].last; i++) {
-    value extent = emit_expr(c, p->chain[i]->value);
+  for (int i = p->nest.chain.groups[loop].first; i <= p->nest.chain.groups[loop].last; i++) {
+    value extent = emit_expr(c, p->nest.chain.loops[i]->value);
     extent = call_intrinsic(c, "llvm.smax", c->m->i64, (value[]){extent, zero}, 2);
     total = total ? LLVMBuildNSWMul(c->b, total, extent, "") : extent;
   }
@@ -130,13 +131,13 @@ int64_t phase_chunk(const struct phase *p) { return 4 * (int64_t)p->plan.lanes; 
 /* What is counted of a loop: its iterations, or blocks of them. */
 value emit_phase_units(struct codegen *c, const struct phase *p, int loop) {
   value extent = emit_loop_extent(c, p, loop);
-  if (p->copies > 1 && loop == p->loop_count - 1)
+  if (p->copies > 1 && loop == p->nest.chain.group_count - 1)
     return divide_up(c, extent, phase_chunk(p));
-  return p->copies > 1 && loop == p->loop_count - 2 ? divide_up(c, extent, p->copies) : extent;
+  return p->copies > 1 && loop == p->nest.chain.group_count - 2 ? divide_up(c, extent, p->copies) : extent;
 }
 value emit_phase_elements(struct codegen *c, const struct phase *phase) {
   value total = const_i64(c, 1);
-  for (int i = 0; i < phase->loop_count; i++)
+  for (int i = 0; i < phase->nest.chain.group_count; i++)
     total = LLVMBuildNSWMul(c->b, total, emit_phase_units(c, phase, i), "");
   return total;
 }
@@ -160,19 +161,20 @@ static value emit_turns(struct codegen *c, const struct stmt *s) {
   return most;
 }
 static value emit_whole_cost(struct codegen *c, const struct phase *phase) {
-  if (phase->is_scheduled)
+  if (phase->nest.is_scheduled)
     return emit_scheduled_phase_cost(c, phase);
   if (phase->is_serial)
-    return emit_block_cost(c, phase->body);
-  value extents = const_f64(c, 1), turn = LLVMBuildFMul(c->b, emit_block_cost(c, phase->inside), const_f64(c, lanes_share(phase)), "");
-  for (int i = 0; i < phase->loop_count; i++)
+    return emit_block_cost(c, phase->nest.body);
+  value extents = const_f64(c, 1),
+        turn = LLVMBuildFMul(c->b, emit_block_cost(c, phase->nest.chain.inside), const_f64(c, lanes_share(phase)), "");
+  for (int i = 0; i < phase->nest.chain.group_count; i++)
     extents = LLVMBuildFMul(c->b, extents, LLVMBuildSIToFP(c->b, emit_loop_extent(c, phase, i), c->m->f64, ""), "");
   value total = LLVMBuildFMul(c->b, turn, extents, ""), traffic;
   if (sums_in_registers(phase)) {
     total = LLVMBuildFMul(c->b, total, const_f64(c, JAMMED_SHARE), ""); /* of a sum alone, less than what it reads takes */
     traffic = emit_traffic(c, phase, NULL);
   } else if (phase->has_lanes) {
-    traffic = emit_traffic(c, phase, LLVMBuildFMul(c->b, extents, emit_turns(c, phase->inside), ""));
+    traffic = emit_traffic(c, phase, LLVMBuildFMul(c->b, extents, emit_turns(c, phase->nest.chain.inside), ""));
   } else {
     return total;
   }
@@ -209,7 +211,7 @@ static value emit_plain_grain(struct codegen *c, const struct phase *phase) {
 }
 bool phase_has_whole_tiles(const struct phase *p) { return p->copies > 1 || LINES_OF % p->plan.lanes == 0; }
 value emit_phase_grain(struct codegen *c, const struct phase *phase) {
-  return phase->is_scheduled ? emit_grain(c, emit_task_count(c, phase), emit_whole_cost(c, phase)) : emit_plain_grain(c, phase);
+  return phase->nest.is_scheduled ? emit_grain(c, emit_task_count(c, phase), emit_whole_cost(c, phase)) : emit_plain_grain(c, phase);
 }
 
 static value divide_up_by(struct codegen *c, value n, value by) {
@@ -218,9 +220,9 @@ static value divide_up_by(struct codegen *c, value n, value by) {
 static value emit_tile_count(struct codegen *c, const struct phase *phase) {
   if (phase->is_serial)
     return const_i64(c, 1);
-  return divide_up_by(c, phase->is_scheduled ? emit_task_count(c, phase) : emit_phase_elements(c, phase), emit_phase_grain(c, phase));
+  return divide_up_by(c, phase->nest.is_scheduled ? emit_task_count(c, phase) : emit_phase_elements(c, phase), emit_phase_grain(c, phase));
 }
 value emit_phase_tile_count(struct codegen *c, const struct phase *phase) {
   value count = emit_tile_count(c, phase);
-  return phase->condition_count ? LLVMBuildSelect(c->b, emit_phase_condition(c, phase), count, const_i64(c, 0), "") : count;
+  return phase->nest.condition_count ? LLVMBuildSelect(c->b, emit_phase_condition(c, phase), count, const_i64(c, 0), "") : count;
 }

@@ -111,7 +111,7 @@ static value emit_phase(struct codegen *c, const struct phase *phase, int number
   c->fault = LLVMGetParam(f, buffers + sizes);
   add_attribute(c->m, f, buffers + sizes, "noalias", 0);
   if (phase->is_serial)
-    emit_block(c, phase->body);
+    emit_block(c, phase->nest.body);
   else
     emit_phase_tiles(c, phase, LLVMGetParam(f, buffers + sizes + 1), LLVMGetParam(f, buffers + sizes + 2));
   LLVMBuildRetVoid(c->b);
@@ -207,9 +207,10 @@ void emit_kernel(struct cpu_module *m, const struct kernel *k, value out[2]) {
   c.locals = ARENA_ARRAY(a, struct local_slot, k->locals.count + 1);
   c.memo[0] = ARENA_ARRAY(a, struct memo, k->exprs.count);
   c.memo[1] = ARENA_ARRAY(a, struct memo, k->exprs.count);
-  c.flags = ARENA_ARRAY(a, uint8_t, k->exprs.count);
   codegen_registers(&c);
   kernel_uses_find(k, a, &c.uses);
+  lane_view_create(&c.uses, a, &c.view);
+  vector_costs_create(&c.uses, m->cpu, a, &c.costs);
   codegen_flags(&c);
   struct phase phases[PHASES_MAX];
   value functions[PHASES_MAX];

@@ -1,128 +1,20 @@
-/* codegen_lanes.c: which loop becomes the lanes of vectors, and how.
+/* codegen_lanes.c: loops that are marked as vectors (RUN_VECTORS).
  *
- * A loop may be vectorised when it is par, or red and carries nothing but reductions (x = op(x, e)); what is inside must
- * run alike in all lanes: loops with the same extent, conditions and while loops by masks. Of a nest the loop is taken whose
- * lanes make the nest cheapest by a simple count: an operation costs one, a gather as much as its lanes, a contiguous or
- * uniform load one for all lanes, one of lanes two apart or backwards a few. What is left at the end of a loop runs once more
- * under a mask; a loop with checks is left to scalar code from where a check fails.
+ * What is left at the end of a loop runs once more under a mask; a loop with checks is left to scalar code from where a check fails.
  *
- * A sum is split over lanes whose number depends on the kernel and the CPU alone, and added up as a tree: the same bits whatever the
- * number of threads. With --math strict it is not split. */
+ * A sum is split over the lanes of the mark, and added up as a tree: the same bits whatever the number of threads. */
 #include <assert.h>
 #include <string.h>
 
 #include "targets/cpu/codegen.h"
 
-#define LONG_BODY 40 /* operations */
-
-double loop_trips(const struct kernel *k, expr_id extent) {
-  const struct expr *x = expr_get(k, extent);
-  int64_t n;
-  if (expr_is_const(k, extent, &n))
-    return n < 0 ? 0 : (double)n;
-  if (x->op == SCALAR_SUB) /* the part of a range that is left */
-    return loop_trips(k, expr_operand(k, extent, 0));
-  if (x->op != SCALAR_MIN)
-    return TRIPS_OPEN;
-  double a = loop_trips(k, expr_operand(k, extent, 0)), b = loop_trips(k, expr_operand(k, extent, 1));
-  return a < b ? a : b;
+struct vector_plan vectors_plan(struct codegen *c, const struct stmt *loop, double trips) {
+  struct vector_plan plan;
+  bool may = vector_plan_make(&c->costs, loop->local, loop->loop == LOOP_PAR, trips, loop->body, (uint32_t)loop->width, &plan);
+  assert(may); /* kernel_verify_marks.c */
+  (void)may;
+  return plan;
 }
-
-/* ---- reductions ---- */
-
-static bool is_reduction_op(enum scalar_op op) {
-  return op == SCALAR_ADD || op == SCALAR_MUL || op == SCALAR_MIN || op == SCALAR_MAX || op == SCALAR_AND || op == SCALAR_OR ||
-         op == SCALAR_XOR;
-}
-/* Whether the result depends on the order of the terms, and that is to be kept. */
-static bool keeps_order(const struct codegen *c, const struct stmt *s, enum scalar_op op) {
-  return c->m->math == MATH_STRICT && dtype_is_float(c->k->locals.items[s->local].dtype) && (op == SCALAR_ADD || op == SCALAR_MUL);
-}
-/* x = op(x, e) or op(e, x) where e does not use x; fma(e, f, x) counts as add. */
-static bool match_reduction(struct codegen *c, const struct stmt *s, enum scalar_op *op) {
-  const struct kernel *k = c->k;
-  const struct expr *x = expr_get(k, s->value);
-  if (x->op == SCALAR_FMA) {
-    *op = SCALAR_ADD;
-    expr_id last = expr_operand(k, s->value, 2);
-    return expr_get(k, last)->op == SCALAR_LOCAL && expr_get(k, last)->imm == s->local &&
-           !expr_uses_local(c, expr_operand(k, s->value, 0), s->local) && !expr_uses_local(c, expr_operand(k, s->value, 1), s->local);
-  }
-  if (!is_reduction_op(x->op))
-    return false;
-  *op = x->op;
-  for (int i = 0; i < 2; i++) {
-    expr_id self = expr_operand(k, s->value, i), other = expr_operand(k, s->value, 1 - i);
-    if (expr_get(k, self)->op == SCALAR_LOCAL && expr_get(k, self)->imm == s->local && !expr_uses_local(c, other, s->local))
-      return true;
-  }
-  return false;
-}
-
-static void declared_inside(const struct stmt *s, uint8_t *inside) {
-  for (; s; s = s->next) {
-    if (s->kind == STMT_VAR || s->kind == STMT_FOR)
-      inside[s->local] = 1;
-    declared_inside(s->body, inside);
-    declared_inside(s->otherwise, inside);
-  }
-}
-
-struct reductions {
-  struct reduction {
-    uint32_t local;
-    enum scalar_op op;
-  } items[16];
-  int count;
-};
-
-/* Every set to a local from outside is a reduction, always with the same operation, and nothing else reads that local. */
-static bool collect_sets(struct codegen *c, const struct stmt *s, const uint8_t *inside, struct reductions *r) {
-  for (; s; s = s->next) {
-    if (s->kind == STMT_SET && !inside[s->local]) {
-      enum scalar_op op;
-      if (!match_reduction(c, s, &op) || keeps_order(c, s, op))
-        return false;
-      int i = 0;
-      while (i < r->count && r->items[i].local != s->local)
-        i++;
-      if (i == 16 || (i < r->count && r->items[i].op != op))
-        return false;
-      r->items[i] = (struct reduction){s->local, op};
-      if (i == r->count)
-        r->count++;
-    }
-    if (!collect_sets(c, s->body, inside, r) || !collect_sets(c, s->otherwise, inside, r))
-      return false;
-  }
-  return true;
-}
-static bool reads_reduction(struct codegen *c, expr_id e, const struct reductions *r, uint32_t but) {
-  for (int i = 0; e != NO_EXPR && i < r->count; i++)
-    if (r->items[i].local != but && expr_uses_local(c, e, r->items[i].local))
-      return true;
-  return false;
-}
-static bool reads_outside_sets(struct codegen *c, const struct stmt *s, const struct reductions *r) {
-  for (; s; s = s->next) {
-    if (reads_reduction(c, s->value, r, s->kind == STMT_SET ? s->local : UINT32_MAX))
-      return true;
-    for (int i = 0; i < s->index_count; i++)
-      if (reads_reduction(c, s->index[i], r, UINT32_MAX))
-        return true;
-    if (reads_outside_sets(c, s->body, r) || reads_outside_sets(c, s->otherwise, r))
-      return true;
-  }
-  return false;
-}
-static bool find_reductions(struct codegen *c, const struct stmt *body, struct reductions *r) {
-  uint8_t *inside = arena_alloc(&c->m->arena, c->k->locals.count + 1);
-  declared_inside(body, inside);
-  r->count = 0;
-  return collect_sets(c, body, inside, r) && !reads_outside_sets(c, body, r);
-}
-
-/* ---- legality ---- */
 
 static void mark_locals(struct codegen *c, const struct stmt *s, bool varying, bool jammed) {
   for (; s; s = s->next) {
@@ -137,218 +29,6 @@ static void mark_locals(struct codegen *c, const struct stmt *s, bool varying, b
   }
 }
 
-/* What must hold of an expression: nothing without vectors; under a condition no load that all lanes share. */
-static bool expr_fits(struct codegen *c, expr_id e, bool conditional, uint8_t *seen) {
-  const struct kernel *k = c->k;
-  const struct expr *x = expr_get(k, e);
-  if (e == NO_EXPR || seen[e])
-    return true;
-  seen[e] = 1;
-  if (x->dtype == DTYPE_STRING || (conditional && x->op == SCALAR_LOAD && !(c->flags[e] & EXPR_VARYING)))
-    return false;
-  for (int i = 0; i < x->count; i++)
-    if (!expr_fits(c, expr_operand(k, e, i), conditional, seen))
-      return false;
-  return true;
-}
-
-struct legality {
-  bool is_par, has_check, has_store, has_red;
-  int turning; /* while loops around the statement: stores in one are refused, as their lanes mostly lie apart */
-};
-static bool block_fits(struct codegen *c, const struct stmt *s, bool conditional, struct legality *l) {
-  uint8_t *seen = arena_alloc(&c->m->arena, c->k->exprs.count);
-  for (; s; s = s->next) {
-    memset(seen, 0, c->k->exprs.count);
-    bool varying = s->value != NO_EXPR && (c->flags[s->value] & EXPR_VARYING), index_varies = false;
-    if (!expr_fits(c, s->value, conditional, seen))
-      return false;
-    for (int i = 0; i < s->index_count; i++) {
-      index_varies = index_varies || (c->flags[s->index[i]] & EXPR_VARYING);
-      if (!expr_fits(c, s->index[i], conditional, seen))
-        return false;
-    }
-    if ((s->kind == STMT_WHILE && !l->is_par) || (s->kind == STMT_FOR && varying))
-      return false;
-    if (s->kind == STMT_STORE && (!l->is_par || !index_varies || l->turning))
-      return false;
-    if (s->kind == STMT_CHECK && (!l->is_par || l->has_store || conditional))
-      return false;
-    l->has_store = l->has_store || s->kind == STMT_STORE;
-    l->has_check = l->has_check || s->kind == STMT_CHECK;
-    l->has_red = l->has_red || (s->kind == STMT_FOR && s->loop == LOOP_RED);
-    bool inner = conditional || ((s->kind == STMT_IF || s->kind == STMT_WHILE) && varying);
-    l->turning += s->kind == STMT_WHILE;
-    if (!block_fits(c, s->body, inner, l) || !block_fits(c, s->otherwise, inner, l))
-      return false;
-    l->turning -= s->kind == STMT_WHILE;
-  }
-  return true;
-}
-
-/* ---- cost ---- */
-
-static bool divides(const struct expr *x) { return op_effort(x->op) == EFFORT_DIVIDE || op_effort(x->op) == EFFORT_LONG; }
-/* Integer divisions are done lane by lane, but for those by constants of small indices. */
-static bool divides_by_lane(const struct codegen *c, expr_id e) {
-  const struct expr *x = expr_get(c->k, e);
-  if (dtype_is_float(x->dtype) || !divides(x) || x->count != 2) /* a square root of integers has one */
-    return false;
-  expr_id by = expr_operand(c->k, e, 1);
-  int64_t a = c->uses.bounds[expr_operand(c->k, e, 0)], b = c->uses.bounds[by];
-  return !(expr_is_const(c->k, by, NULL) && a >= 0 && a <= INT32_MAX && b >= 0 && b <= INT32_MAX);
-}
-
-/* Costs of what a statement evaluates; lanes: native lanes, 1 for scalar code. */
-static double expr_cost(struct codegen *c, expr_id e, double lanes, uint8_t *seen) {
-  const struct kernel *k = c->k;
-  const struct expr *x = expr_get(k, e);
-  if (e == NO_EXPR || seen[e])
-    return 0;
-  seen[e] = 1;
-  double sum = op_operations(x->op);
-  if (lanes > 1 && (c->flags[e] & EXPR_VARYING)) {
-    bool alone = divides_by_lane(c, e) || (op_effort(x->op) == EFFORT_FUNCTION && !has_math(c, x->op, x->dtype));
-    if (x->op == SCALAR_LOAD)
-      sum = access_operations(c, (uint32_t)x->imm, &k->operands.items[x->first], lanes, GATHER_OPERATIONS);
-    else if (alone)
-      sum *= lanes; /* done lane by lane */
-    else if (x->op != SCALAR_LOAD && dtype_size(x->dtype) == 8)
-      sum *= WIDE_SHARE;
-  }
-  if (x->op == SCALAR_LOAD && lanes > 1 && access_is_affine(c, (uint32_t)x->imm, &k->operands.items[x->first]))
-    return sum; /* its index is a scalar that costs next to nothing */
-  for (int i = 0; i < x->count; i++)
-    sum += expr_cost(c, expr_operand(k, e, i), lanes, seen) * (x->op == SCALAR_LOAD ? INDEX_SHARE : 1);
-  return sum;
-}
-static double best_cost(struct codegen *c, const struct stmt *s);
-
-/* What stores that lie apart cost more in a loop along which they lie side by side: lanes then are lines of their own, often as many powers
- * of two apart, of which a cache keeps few until their next element comes. */
-static double lines_kept_open(struct codegen *c, const struct stmt *loop, double lanes) {
-  double sum = 0;
-  for (const struct stmt *s = loop->body; s; s = s->next) {
-    int64_t step;
-    if (s->kind == STMT_STORE && s->index_count && access_is_far(c, s->buffer, s->index) &&
-        expr_coefficient(c, s->index[s->index_count - 1], loop->local, &step) && (step == 1 || step == -1))
-      sum += lanes * OPEN_LINE_OPERATIONS;
-  }
-  return sum;
-}
-static double block_cost(struct codegen *c, const struct stmt *s, double lanes) {
-  double sum = 0;
-  uint8_t *seen = arena_alloc(&c->m->arena, c->k->exprs.count);
-  for (; s; s = s->next) {
-    memset(seen, 0, c->k->exprs.count);
-    sum += 0.5 + expr_cost(c, s->value, lanes, seen);
-    if (s->kind == STMT_STORE)
-      sum += lanes > 1 ? access_operations(c, s->buffer, s->index, lanes, SCATTER_OPERATIONS) : 1;
-    if (s->kind == STMT_FOR)
-      sum += lanes > 1 ? loop_trips(c->k, s->value) * (block_cost(c, s->body, lanes) + lines_kept_open(c, s, lanes)) : best_cost(c, s);
-    else if (s->kind == STMT_WHILE)
-      sum += TRIPS_INSIDE * (lanes > 1 ? SLOWEST_LANE : 1) * block_cost(c, s->body, lanes);
-    else
-      sum += block_cost(c, s->body, lanes) + block_cost(c, s->otherwise, lanes);
-  }
-  return sum;
-}
-
-double stmt_operations(struct codegen *c, const struct stmt *s) {
-  return expr_cost(c, s->value, 1, arena_alloc(&c->m->arena, c->k->exprs.count));
-}
-
-static uint32_t widest_element(struct codegen *c, const struct stmt *s) {
-  uint32_t widest = 1;
-  for (; s; s = s->next) {
-    if (s->kind == STMT_STORE)
-      widest = (uint32_t)dtype_size(dtype_real(c->k->buffers.items[s->buffer].dtype)) > widest
-               ? (uint32_t)dtype_size(dtype_real(c->k->buffers.items[s->buffer].dtype))
-               : widest;
-    if (s->kind == STMT_SET || s->kind == STMT_VAR)
-      widest = (uint32_t)dtype_size(c->k->locals.items[s->local].dtype) > widest ? (uint32_t)dtype_size(c->k->locals.items[s->local].dtype)
-                                                                                 : widest;
-    uint32_t inner = widest_element(c, s->body), other = widest_element(c, s->otherwise);
-    widest = inner > widest ? inner : widest;
-    widest = other > widest ? other : widest;
-  }
-  return widest;
-}
-static uint32_t varying_count(struct codegen *c) {
-  uint32_t count = 0;
-  for (expr_id e = 1; e < c->k->exprs.count; e++)
-    if ((c->flags[e] & EXPR_VARYING) && expr_get(c->k, e)->op > SCALAR_LOAD)
-      count += op_operations(expr_get(c->k, e)->op) <= 1 ? 1 : divides_by_lane(c, e) ? LONG_BODY : 6;
-  return count;
-}
-
-/* Lanes in one register, times a few for independent operations where registers last. */
-static uint32_t choose_lanes(struct codegen *c, const struct stmt *body, double trips, bool is_par, uint32_t *native) {
-  uint32_t element = widest_element(c, body), heavy = varying_count(c);
-  uint32_t lanes = c->m->cpu->vector_bytes / (element < 2 ? 2 : element);
-  *native = lanes;
-  uint32_t factor = !is_par ? 4 : heavy <= 12 ? 4 : heavy <= 30 ? 2 : 1;
-  while (factor > 1 && (double)(lanes * factor) > trips)
-    factor /= 2;
-  lanes *= factor;
-  while (lanes > 4 && (double)lanes >= 2 * trips)
-    lanes /= 2;
-  return lanes;
-}
-
-/* ---- the choice ---- */
-
-bool plan_lanes(struct codegen *c, uint32_t local, bool is_par, double trips, const struct stmt *body, struct lane_plan *out) {
-  struct reductions r = {.count = 0};
-  struct legality l = {.is_par = is_par};
-  memset(out, 0, sizeof *out);
-  if (c->lanes > 1 || trips < 3 || (!is_par && (!find_reductions(c, body, &r) || r.count == 0)))
-    return false;
-  if (is_par && (!find_reductions(c, body, &r) || r.count > 0))
-    return false;
-  uint32_t old_local = c->lane_local;
-  mark_locals(c, body, true, false);
-  for (int i = 0; i < r.count; i++)
-    c->locals[r.items[i].local].varying = true;
-  c->locals[local].varying = true;
-  c->lane_local = local;
-  codegen_flags(c);
-  bool fits = block_fits(c, body, false, &l);
-  if (fits) {
-    uint32_t native;
-    out->lanes = choose_lanes(c, body, trips, is_par, &native);
-    out->is_par = is_par;
-    out->is_long = c->m->cpu->vector_bytes == 64 && varying_count(c) > LONG_BODY;
-    out->has_check = l.has_check;
-    out->has_red = l.has_red;
-    double width = native < out->lanes ? native : out->lanes;
-    width = trips < width ? trips : width;
-    out->cost = trips / width * block_cost(c, body, width > 1 ? width : 1.01) + (is_par ? PAR_OPERATIONS : RED_OPERATIONS);
-    out->share = out->cost / (trips * block_cost(c, body, 1.01));
-  }
-  mark_locals(c, body, false, false);
-  for (int i = 0; i < r.count; i++)
-    c->locals[r.items[i].local].varying = false;
-  c->locals[local].varying = false;
-  c->lane_local = old_local;
-  codegen_flags(c);
-  return fits;
-}
-
-static bool is_vector_loop(struct codegen *c, const struct stmt *s, struct lane_plan *plan, double *cost) {
-  double trips = loop_trips(c->k, s->value), scalar = 1 + trips * block_cost(c, s->body, 1);
-  bool good = s->loop != LOOP_SEQ && plan_lanes(c, s->local, s->loop == LOOP_PAR, trips, s->body, plan) && plan->cost < scalar;
-  *cost = good ? plan->cost : scalar;
-  return good;
-}
-static double best_cost(struct codegen *c, const struct stmt *s) {
-  struct lane_plan plan;
-  double cost;
-  is_vector_loop(c, s, &plan, &cost);
-  return cost;
-}
-double scalar_block_cost(struct codegen *c, const struct stmt *body) { return block_cost(c, body, 1); }
-
 /* ---- writing a vector loop ---- */
 
 static value lane_numbers(struct codegen *c, uint32_t lanes) {
@@ -358,12 +38,12 @@ static value lane_numbers(struct codegen *c, uint32_t lanes) {
   return LLVMConstVector(steps, lanes);
 }
 
-static void emit_lanes(struct codegen *c, uint32_t local, value base, value mask, const struct stmt *body, const struct lane_plan *plan) {
-  c->lane_local = local;
+static void emit_lanes(struct codegen *c, const struct stmt *loop, value base, value mask) {
+  c->view.loop = loop->local;
   c->lane_base = base;
   c->mask = mask;
-  c->set_mask = plan->is_par ? NULL : mask;
-  emit_block(c, body);
+  c->set_mask = loop->loop == LOOP_PAR ? NULL : mask;
+  emit_block(c, loop->body);
   c->mask = c->set_mask = NULL;
 }
 
@@ -372,7 +52,7 @@ void lanes_enter(struct codegen *c, uint32_t local, uint32_t lanes, const struct
   c->locals[local].varying = true;
   c->locals[local].in_memory = false;
   c->lanes = lanes;
-  c->lane_local = local;
+  c->view.loop = local;
   codegen_flags(c);
 }
 void lanes_leave(struct codegen *c, uint32_t local, const struct stmt *body) {
@@ -390,58 +70,57 @@ value mask_of(struct codegen *c, value base, value end, uint32_t lanes) {
 }
 
 /* What whole vectors have left. */
-static void emit_tail(struct codegen *c, uint32_t local, value base, value end, const struct stmt *body, const struct lane_plan *plan) {
+static void emit_tail(struct codegen *c, const struct stmt *loop, value base, value end, const struct vector_plan *plan) {
   LLVMBasicBlockRef tail = new_block(c, "tail"), rest = new_block(c, "after");
   LLVMBuildCondBr(c->b, LLVMBuildICmp(c->b, LLVMIntSLT, base, end, ""), tail, rest);
   LLVMPositionBuilderAtEnd(c->b, tail);
   c->generation++;
-  emit_lanes(c, local, base, mask_of(c, base, end, plan->lanes), body, plan);
+  emit_lanes(c, loop, base, mask_of(c, base, end, plan->lanes));
   LLVMBuildBr(c->b, rest);
   LLVMPositionBuilderAtEnd(c->b, rest);
 }
 
 /* Lanes as long as checks hold; from where one does not, and what is left, goes through scalar code. */
-static void emit_checked_loop(struct codegen *c, uint32_t local, value begin, value end, value whole_end, const struct stmt *body,
-                              const struct lane_plan *plan) {
+static void emit_checked_loop(struct codegen *c, const struct stmt *loop, value begin, value end, value whole_end,
+                              const struct vector_plan *plan) {
   value resume = emit_alloca(c, c->m->i64, "resume"), step = const_i64(c, plan->lanes);
   LLVMBasicBlockRef bail = new_block(c, "bail");
   LLVMBuildStore(c->b, begin, resume);
-  lanes_enter(c, local, plan->lanes, body);
+  lanes_enter(c, loop->local, plan->lanes, loop->body);
   c->bail = bail;
-  struct counted_loop loop = loop_begin(c, begin, whole_end, step);
-  LLVMBuildStore(c->b, loop.index, resume);
-  emit_lanes(c, local, loop.index, NULL, body, plan);
-  LLVMBuildStore(c->b, LLVMBuildNSWAdd(c->b, loop.index, step, ""), resume);
-  loop_end(c, &loop);
-  lanes_leave(c, local, body);
+  struct counted_loop counted = loop_begin(c, begin, whole_end, step);
+  LLVMBuildStore(c->b, counted.index, resume);
+  emit_lanes(c, loop, counted.index, NULL);
+  LLVMBuildStore(c->b, LLVMBuildNSWAdd(c->b, counted.index, step, ""), resume);
+  loop_end(c, &counted);
+  lanes_leave(c, loop->local, loop->body);
   c->bail = NULL;
   LLVMBuildBr(c->b, bail);
   LLVMPositionBuilderAtEnd(c->b, bail);
   struct counted_loop scalar = loop_begin(c, LLVMBuildLoad2(c->b, c->m->i64, resume, ""), end, const_i64(c, 1));
-  c->locals[local].at[0] = scalar.index;
+  c->locals[loop->local].at[0] = scalar.index;
   c->no_lanes++;
-  emit_block(c, body);
+  emit_block(c, loop->body);
   c->no_lanes--;
   loop_end(c, &scalar);
 }
 
-/* Iterations begin .. end-1 of the loop of `local`. A long body is written once, with a mask all the way. */
-void emit_lane_loop(struct codegen *c, uint32_t local, value begin, value end, const struct stmt *body, const struct lane_plan *plan,
-                    bool exact) {
+/* A long body is written once, with a mask all the way. */
+void emit_vectors(struct codegen *c, const struct stmt *loop, value begin, value end, const struct vector_plan *plan, bool exact) {
   value whole = LLVMBuildAnd(c->b, LLVMBuildNSWSub(c->b, end, begin, ""), const_i64(c, -(int64_t)plan->lanes), "");
   bool masked = !exact && plan->is_long;
   value whole_end = exact || masked ? end : LLVMBuildNSWAdd(c->b, begin, whole, "");
   if (plan->has_check) {
-    emit_checked_loop(c, local, begin, end, exact ? end : LLVMBuildNSWAdd(c->b, begin, whole, ""), body, plan);
+    emit_checked_loop(c, loop, begin, end, exact ? end : LLVMBuildNSWAdd(c->b, begin, whole, ""), plan);
     return;
   }
-  lanes_enter(c, local, plan->lanes, body);
-  struct counted_loop loop = loop_begin(c, begin, whole_end, const_i64(c, plan->lanes));
-  emit_lanes(c, local, loop.index, masked ? mask_of(c, loop.index, end, plan->lanes) : NULL, body, plan);
-  loop_end(c, &loop);
+  lanes_enter(c, loop->local, plan->lanes, loop->body);
+  struct counted_loop counted = loop_begin(c, begin, whole_end, const_i64(c, plan->lanes));
+  emit_lanes(c, loop, counted.index, masked ? mask_of(c, counted.index, end, plan->lanes) : NULL);
+  loop_end(c, &counted);
   if (!exact && !masked)
-    emit_tail(c, local, whole_end, end, body, plan);
-  lanes_leave(c, local, body);
+    emit_tail(c, loop, whole_end, end, plan);
+  lanes_leave(c, loop->local, loop->body);
 }
 
 /* ---- wide accumulators ---- */
@@ -467,7 +146,7 @@ static value identity_of(struct codegen *c, enum scalar_op op, enum dtype dtype)
 
 struct accumulators {
   struct reductions r;
-  struct local_slot saved[16];
+  struct local_slot saved[REDUCTIONS_MAX];
 };
 static void open_accumulators(struct codegen *c, uint32_t lanes, struct accumulators *a) {
   for (int i = 0; i < a->r.count; i++) {
@@ -506,42 +185,42 @@ static void close_accumulators(struct codegen *c, uint32_t lanes, struct accumul
   codegen_flags(c);
 }
 
-/* red loops around the vector loop, as long as they hold nothing else, keep the accumulators wide. */
-static void emit_red_nest(struct codegen *c, const struct stmt *s, const struct stmt *vector, const struct lane_plan *plan) {
+/* The loop of vectors that is s itself, or all that red loops inside of s, a red one, are around; NULL: none. */
+static const struct stmt *vectors_in(const struct stmt *s) {
+  while (s->run != RUN_VECTORS && s->loop == LOOP_RED && s->body && !s->body->next && s->body->kind == STMT_FOR &&
+         s->body->loop == LOOP_RED)
+    s = s->body;
+  return s->run == RUN_VECTORS ? s : NULL;
+}
+/* Red loops around the vector loop, as long as they hold nothing else, keep the accumulators wide. */
+static void emit_nest(struct codegen *c, const struct stmt *s, const struct stmt *vectors, const struct vector_plan *plan) {
   value extent = emit_expr(c, s->value);
-  if (s == vector) {
+  if (s == vectors) {
     int64_t n;
     bool exact = expr_is_const(c->k, s->value, &n) && n > 0 && n % plan->lanes == 0;
-    emit_lane_loop(c, s->local, const_i64(c, 0), extent, s->body, plan, exact);
+    emit_vectors(c, s, const_i64(c, 0), extent, plan, exact);
     return;
   }
   struct counted_loop loop = loop_begin(c, const_i64(c, 0), extent, const_i64(c, 1));
   c->locals[s->local].at[0] = loop.index;
-  emit_red_nest(c, s->body, vector, plan);
+  emit_nest(c, s->body, vectors, plan);
   loop_end(c, &loop);
 }
 
-bool emit_for_lanes(struct codegen *c, const struct stmt *s) {
-  struct lane_plan plan;
-  double cost;
-  const struct stmt *vector = s;
-  if (c->lanes > 1 || c->copies > 1 || c->no_lanes)
+bool emit_for_vectors(struct codegen *c, const struct stmt *s) {
+  const struct stmt *vectors = vectors_in(s);
+  if (!vectors || c->lanes > 1 || c->copies > 1 || c->no_lanes)
     return false;
-  while (!is_vector_loop(c, vector, &plan, &cost)) {
-    const struct stmt *inner = vector->body;
-    if (vector->loop != LOOP_RED || !inner || inner->next || inner->kind != STMT_FOR || inner->loop != LOOP_RED)
-      return false;
-    vector = inner;
-  }
+  struct vector_plan plan = vectors_plan(c, vectors, loop_trips(c->k, vectors->value));
   if (s->loop == LOOP_PAR) {
-    emit_red_nest(c, s, vector, &plan);
+    emit_nest(c, s, vectors, &plan);
     return true;
   }
   struct accumulators a;
-  if (!find_reductions(c, vector->body, &a.r))
+  if (!reductions_find(&c->uses, vectors->body, false, &a.r))
     return false;
   open_accumulators(c, plan.lanes, &a);
-  emit_red_nest(c, s, vector, &plan);
+  emit_nest(c, s, vectors, &plan);
   close_accumulators(c, plan.lanes, &a);
   return true;
 }

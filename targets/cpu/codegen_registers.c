@@ -85,7 +85,7 @@ void emit_buffer(struct codegen *c, const struct stmt *s) {
 
 static bool runs_along_lanes(const struct codegen *c, const struct kernel_buffer *b, const expr_id *index) {
   const struct expr *last = expr_get(c->k, index[b->rank - 1]);
-  return c->lanes > 1 && last->op == SCALAR_LOCAL && last->imm == c->lane_local;
+  return c->lanes > 1 && last->op == SCALAR_LOCAL && last->imm == c->view.loop;
 }
 /* The last index of an element, or of a vector's first one. */
 static value last_index(struct codegen *c, const struct kernel_buffer *b, const expr_id *index) {

@@ -1,4 +1,5 @@
-/* codegen_scheduled.c: nests whose loops carry marks (ir/kernel/kernel.h) are written as they say; nothing is chosen here.
+/* codegen_scheduled.c: loops are written as their marks (ir/kernel/kernel.h) say; nothing is chosen here. Those of vectors are in
+ * codegen_lanes.c.
  *
  * Loops of tasks are the tile space of a phase. Lanes are vectors of the machine; where the extent may be smaller than the loop's width,
  * what stands where it becomes known is written for whole vectors and for masked ones, and one test chooses. Unrolled loops are written
@@ -27,7 +28,7 @@ uint32_t vector_lanes(const struct codegen *c, int64_t width) {
 }
 
 /* Lanes from the extent on compute nothing; count: the most that there may be. */
-static void emit_vectors(struct codegen *c, const struct stmt *s, value extent, int64_t count) {
+static void emit_block_lanes(struct codegen *c, const struct stmt *s, value extent, int64_t count) {
   uint32_t lanes = vector_lanes(c, s->width);
   int64_t whole = 0;
   if (lanes == 1) {
@@ -52,14 +53,14 @@ static void emit_lanes(struct codegen *c, const struct stmt *s) {
   int64_t count = s->width;
   expr_is_const(c->k, s->value, &count);
   if (known == EXTENT_WHOLE || known == EXTENT_PART)
-    emit_vectors(c, s, extent, count);
+    emit_block_lanes(c, s, extent, count);
   if (known != EXTENT_OPEN)
     return;
   LLVMBasicBlockRef some = new_block(c, "lanes"), done = new_block(c, "lanes_done");
   LLVMBuildCondBr(c->b, LLVMBuildICmp(c->b, LLVMIntSGT, extent, const_i64(c, 0), ""), some, done);
   LLVMPositionBuilderAtEnd(c->b, some);
   c->generation++;
-  emit_vectors(c, s, extent, count);
+  emit_block_lanes(c, s, extent, count);
   LLVMBuildBr(c->b, done);
   LLVMPositionBuilderAtEnd(c->b, done);
   c->generation++;
@@ -118,10 +119,10 @@ static void emit_scheduled_block(struct codegen *c, const struct stmt *block) {
 
 /* ---- unrolled loops ---- */
 
-static double block_operations(struct codegen *c, const struct stmt *s) {
+static double operations_of(struct codegen *c, const struct stmt *s) {
   double sum = 0;
   for (; s; s = s->next)
-    sum += (s->value == NO_EXPR ? 0 : stmt_operations(c, s)) + block_operations(c, s->body) + block_operations(c, s->otherwise);
+    sum += stmt_operations(&c->costs, s) + operations_of(c, s->body) + operations_of(c, s->otherwise);
   return sum;
 }
 static bool stores_registers(const struct codegen *c, const struct stmt *s) {
@@ -148,7 +149,7 @@ static void emit_unrolled(struct codegen *c, const struct stmt *s) {
     emit_square_copy(c, s);
     return;
   }
-  if (count >= ROLLED_MIN && !c->in_rolled && block_operations(c, s->body) > LONG_BODY && !stores_registers(c, s->body)) {
+  if (count >= ROLLED_MIN && !c->in_rolled && operations_of(c, s->body) > LONG_BODY && !stores_registers(c, s->body)) {
     emit_rolled(c, s, count);
     return;
   }
@@ -165,13 +166,13 @@ static void emit_plain(struct codegen *c, const struct stmt *s) {
   emit_scheduled_block(c, s->body);
   loop_end(c, &loop);
 }
-void emit_scheduled_for(struct codegen *c, const struct stmt *s) {
-  switch (s->run) {
-  case RUN_LANES: emit_lanes(c, s); break;
-  case RUN_UNROLL: emit_unrolled(c, s); break;
-  case RUN_PLAIN:
-  case RUN_TASKS: emit_plain(c, s); break;
-  }
+void emit_for(struct codegen *c, const struct stmt *s) {
+  if (s->run == RUN_LANES)
+    emit_lanes(c, s);
+  else if (s->run == RUN_UNROLL)
+    emit_unrolled(c, s);
+  else if (!emit_for_vectors(c, s))
+    emit_plain(c, s);
 }
 
 /* The line of cache of one element, soon to be read. */
@@ -184,14 +185,14 @@ static value emit_extent(struct codegen *c, const struct stmt *s) {
 }
 value emit_task_count(struct codegen *c, const struct phase *p) {
   value total = const_i64(c, 1);
-  for (int i = 0; i < p->chain_count; i++)
-    total = LLVMBuildNSWMul(c->b, total, emit_extent(c, p->chain[i]), "");
+  for (int i = 0; i < p->nest.chain.count; i++)
+    total = LLVMBuildNSWMul(c->b, total, emit_extent(c, p->nest.chain.loops[i]), "");
   return total;
 }
 static void set_task(struct codegen *c, const struct phase *p, value number) {
-  for (int i = p->chain_count - 1; i >= 0; i--) {
-    value extent = i ? emit_extent(c, p->chain[i]) : NULL;
-    c->locals[p->chain[i]->local].at[0] = i ? LLVMBuildURem(c->b, number, extent, "") : number;
+  for (int i = p->nest.chain.count - 1; i >= 0; i--) {
+    value extent = i ? emit_extent(c, p->nest.chain.loops[i]) : NULL;
+    c->locals[p->nest.chain.loops[i]->local].at[0] = i ? LLVMBuildURem(c->b, number, extent, "") : number;
     number = i ? LLVMBuildUDiv(c->b, number, extent, "") : number;
   }
 }
@@ -205,7 +206,7 @@ static bool has_plain_nest(const struct stmt *block) {
   }
   return found && block->next;
 }
-/* One without marks is left to the target, as it would be by itself. */
+/* Each by itself: what the one's loops over lanes leave open is nothing to the others. */
 static void emit_task(struct codegen *c, const struct stmt *block) {
   if (!has_plain_nest(block)) {
     emit_scheduled_block(c, block);
@@ -214,8 +215,7 @@ static void emit_task(struct codegen *c, const struct stmt *block) {
   for (const struct stmt *s = block; s; s = s->next) {
     struct stmt alone = *s;
     alone.next = NULL;
-    c->in_schedule = s->kind != STMT_FOR || stmt_is_scheduled(s);
-    (c->in_schedule ? emit_scheduled_block : emit_block)(c, &alone);
+    emit_scheduled_block(c, &alone);
   }
 }
 void emit_scheduled_tiles(struct codegen *c, const struct phase *p, value begin, value end) {
@@ -224,11 +224,9 @@ void emit_scheduled_tiles(struct codegen *c, const struct phase *p, value begin,
   value last = call_intrinsic(c, "llvm.smin", c->m->i64, (value[]){LLVMBuildNSWMul(c->b, end, grain, ""), count}, 2);
   struct counted_loop loop = loop_begin(c, first, last, const_i64(c, 1));
   set_task(c, p, loop.index);
-  c->in_schedule = true;
-  if (p->chain_count)
-    emit_task(c, p->inside);
+  if (p->nest.chain.count)
+    emit_task(c, p->nest.chain.inside);
   else
-    emit_statements(c, p->body, p->body->next);
-  c->in_schedule = false;
+    emit_statements(c, p->nest.body, p->nest.body->next);
   loop_end(c, &loop);
 }

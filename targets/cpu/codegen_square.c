@@ -22,7 +22,7 @@ static void emit_transpose(struct codegen *c, value *v, uint32_t n) {
 
 static bool moves_by_one(struct codegen *c, expr_id e, uint32_t local) {
   int64_t step;
-  return expr_coefficient(c, e, local, &step) && step == 1;
+  return index_coefficient(&c->uses, e, local, &step) && step == 1;
 }
 /* Whether the last of these indices, and it alone, moves with `along`: by one; and not with `across`. */
 static bool lies_along(struct codegen *c, const expr_id *index, int count, uint32_t along, uint32_t across) {

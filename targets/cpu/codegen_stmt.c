@@ -3,8 +3,7 @@
 
 #include "targets/cpu/codegen.h"
 
-#define LONG_STORE 20   /* operations: a function of a number is as many */
-#define WRITTEN_MOST 64 /* of a loop among lanes whose turns are written one after the other */
+#define LONG_STORE 20 /* operations: a function of a number is as many */
 
 LLVMBasicBlockRef new_block(struct codegen *c, const char *name) { return LLVMAppendBasicBlockInContext(c->m->context, c->function, name); }
 
@@ -40,49 +39,6 @@ void loop_end(struct codegen *c, struct counted_loop *loop) {
   c->generation++;
 }
 
-/* Operations of a block with all turns of its loops; more than any limit where their number is not known. */
-static double operations_of(struct codegen *c, const struct stmt *s) {
-  double sum = 0;
-  int64_t turns;
-  for (; s; s = s->next) {
-    bool is_known = s->kind != STMT_WHILE && (s->kind != STMT_FOR || expr_is_const(c->k, s->value, &turns));
-    double inside = operations_of(c, s->body) + operations_of(c, s->otherwise);
-    sum += !is_known ? WRITTEN_MOST + 1 : s->kind == STMT_FOR ? (double)turns * inside : 1 + stmt_operations(c, s) + inside;
-  }
-  return sum;
-}
-/* A short loop that all lanes run alike, as over a pool's window: written out, its indices and tests are constants. */
-static bool emit_for_written(struct codegen *c, const struct stmt *s) {
-  int64_t turns;
-  if (c->lanes <= 1 || !expr_is_const(c->k, s->value, &turns) || (double)turns * operations_of(c, s->body) > WRITTEN_MOST)
-    return false;
-  for (int64_t i = 0; i < turns; i++) {
-    c->locals[s->local].at[0] = const_i64(c, i);
-    c->generation++;
-    emit_block(c, s->body);
-  }
-  c->generation++;
-  return true;
-}
-static void emit_for(struct codegen *c, const struct stmt *s) {
-  if (c->in_schedule) {
-    emit_scheduled_for(c, s);
-    return;
-  }
-  if (stmt_is_scheduled(s)) {
-    c->in_schedule = true;
-    emit_scheduled_for(c, s);
-    c->in_schedule = false;
-    return;
-  }
-  if (emit_for_lanes(c, s) || emit_for_written(c, s))
-    return;
-  struct counted_loop loop = loop_begin(c, const_i64(c, 0), emit_expr(c, s->value), const_i64(c, 1));
-  c->locals[s->local].at[0] = loop.index;
-  emit_block(c, s->body);
-  loop_end(c, &loop);
-}
-
 static void emit_var(struct codegen *c, const struct stmt *s) {
   struct local_slot *slot = &c->locals[s->local];
   uint32_t copies = slot->jammed ? c->copies : 1;
@@ -96,27 +52,11 @@ static void emit_var(struct codegen *c, const struct stmt *s) {
   c->copy = 0;
 }
 
-/* A sum of products rounds once for each term where that is allowed: x = x + a * b. Nowhere else are operations fused; a schedule says fma
- * itself. */
-static value emit_set_value(struct codegen *c, const struct stmt *s) {
-  const struct kernel *k = c->k;
-  const struct expr *x = expr_get(k, s->value);
-  bool fuses = !c->in_schedule && c->m->has_fma && x->op == SCALAR_ADD && (x->dtype == DTYPE_FLOAT || x->dtype == DTYPE_DOUBLE);
-  for (int i = 0; fuses && i < 2; i++) {
-    expr_id self = expr_operand(k, s->value, i), other = expr_operand(k, s->value, 1 - i);
-    if (expr_get(k, self)->op != SCALAR_LOCAL || expr_get(k, self)->imm != s->local || expr_get(k, other)->op != SCALAR_MUL)
-      continue;
-    value v[3] = {emit_expr(c, expr_operand(k, other, 0)), emit_expr(c, expr_operand(k, other, 1)), emit_expr(c, self)};
-    return emit_scalar(c, SCALAR_FMA, x->dtype, x->dtype, v);
-  }
-  return emit_expr(c, s->value);
-}
-
 static void emit_set(struct codegen *c, const struct stmt *s) {
   struct local_slot *slot = &c->locals[s->local];
   uint32_t copies = slot->jammed ? c->copies : 1;
   for (c->copy = 0; c->copy < copies; c->copy++) {
-    value v = emit_set_value(c, s), at = slot->at[c->copy];
+    value v = emit_expr(c, s->value), at = slot->at[c->copy];
     if (slot->varying) {
       v = splat(c, v, c->lanes);
       if (c->set_mask)
@@ -171,7 +111,7 @@ static void emit_rolled_stores(struct codegen *c, const struct stmt *s) {
 }
 
 static void emit_stores(struct codegen *c, const struct stmt *s) {
-  if (c->copies > 1 && c->lanes > 1 && stmt_operations(c, s) > LONG_STORE) {
+  if (c->copies > 1 && c->lanes > 1 && stmt_operations(&c->costs, s) > LONG_STORE) {
     emit_rolled_stores(c, s);
     return;
   }

@@ -447,9 +447,20 @@ static status check_dtypes(const struct kernel *k) {
       return fail(UNIMPLEMENTED, "kernel %s: strings on a GPU", k->name);
   return OK;
 }
+/* A sum that is split over lanes is one of the CPU's schedules. */
+static bool splits_sums(const struct stmt *s) {
+  for (; s; s = s->next)
+    if ((s->kind == STMT_FOR && s->loop == LOOP_RED && s->run == RUN_VECTORS) || splits_sums(s->body) || splits_sums(s->otherwise))
+      return true;
+  return false;
+}
+static status check_loops(const struct kernel *k) {
+  return splits_sums(k->body) ? fail(UNIMPLEMENTED, "kernel %s: sums over lanes of vectors on a GPU", k->name) : OK;
+}
 
 status cuda_print_kernel(const struct kernel *k, FILE *out) {
   TRY(check_dtypes(k));
+  TRY(check_loops(k));
   struct cuda_printer p = {.k = k, .out = out, .indent = 1};
   p.temporary = calloc(k->exprs.count + 1, sizeof *p.temporary);
   if (!p.temporary)

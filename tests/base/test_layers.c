@@ -42,9 +42,9 @@ static const struct layer runtime_layers[] = {
 static const struct layer ir_layers[] = {
   {"size", " dim.h "},
   {"graph", " attr_hash.h function.h gradient.h graph.h implementation.h registry.h "},
-  {"kernel", " contraction.h formula.h formula_words.h kernel.h kernel_eval.h kernel_uses.h "},
+  {"kernel", " contraction.h formula.h formula_words.h kernel.h kernel_eval.h kernel_lanes.h kernel_nests.h "},
   {"flow", " flow.h "},
-  {"schedule", " collapse.h cost.h line_up.h machine.h schedule.h unfold.h "},
+  {"schedule", " collapse.h cost.h line_up.h machine.h schedule.h unfold.h vectors.h "},
   {"lower", " host_call.h lower.h lower_frame.h lower_walk.h turns.h unsupported.h "},
   {"ops", " token_attrs.h "},
   {NULL, NULL},

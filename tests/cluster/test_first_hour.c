@@ -74,7 +74,7 @@ static void why_a_kernel_runs_as_it_does_can_be_asked(void **state) {
            "/tests/golden_ir/product_of_few_rows/graph.pbtxt --cpu x86-64-v3,x86-64-v4 --emit candidates | sed 's/ [0-9]* / N /'");
   must_say("MatMul_BiasAdd_Relu, nest 0, on x86-64-v3\n");
   must_say("MatMul_BiasAdd_Relu, nest 0, on x86-64-v4\n");
-  must_say("  left to the target\n");
+  must_say("  plain loops\n");
   must_say("\n>");
   must("! " TFC " build " SOURCE_DIR "/tests/golden_ir/softmax/graph.pbtxt --emit candidates | grep .");
 }

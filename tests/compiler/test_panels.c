@@ -186,7 +186,7 @@ static void check_scheduled(const struct fixture *f, const char *name, const cha
   const int64_t rows = OPEN_ROWS;
   assert_int_equal(schedule_choose(f->node.kernel, machine_find(cpu), NULL, arena, &steps), OK);
   if (!steps || !strstr(steps, " in register; run"))
-    test_fail("%s on %s: %s", name, cpu, steps ? steps : "left to the target");
+    test_fail("%s on %s: %s", name, cpu, steps ? steps : "plain loops");
   if (schedule_parse(steps, arena, &s) != OK || schedule_apply(f->node.kernel, &s, arena, &out) != OK)
     test_fail("%s on %s: %s", name, cpu, status_text());
   if (strstr(kernel_print(out, arena), ",floormod(")) /* the last index: others have a blank before them */

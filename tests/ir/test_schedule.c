@@ -391,6 +391,12 @@ static const struct result {
    "    }\n"
    "  }\n"
    "}\n"},
+  {open_map, "run i0 vectors 64",
+   "kernel map(in a: f32[n0], out b: f32[n0]) sizes 1 {\n"
+   "  par i0 < n0 vectors 64 {\n"
+   "    b[i0] = neg(a[i0])\n"
+   "  }\n"
+   "}\n"},
   {open_map, "split i0 8 -> no ni tail cut 4 1; run ni unroll",
    "kernel map(in a: f32[n0], out b: f32[n0]) sizes 1 {\n"
    "  par no < floordiv(n0, 8) {\n"

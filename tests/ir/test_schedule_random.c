@@ -253,8 +253,9 @@ static const char *draw_sink(struct arena *a, const struct found *f) {
 }
 
 static const char *draw_run(struct arena *a, const struct found *f) {
-  static const char *const runs[] = {"tasks", "lanes", "unroll"};
-  return arena_printf(a, "run %s %s", name_at(f, (int)draw((uint32_t)f->count)), runs[draw(3)]);
+  static const char *const runs[] = {"tasks", "lanes", "unroll", "together 3", "vectors 4"};
+  int at = (int)draw((uint32_t)f->count);
+  return arena_printf(a, "run %s %s", name_at(f, at), runs[draw(f->loop[at]->loop == LOOP_PAR ? 5 : 4)]); /* red ones' sums would change */
 }
 static const char *draw_fuse(struct arena *a, const struct found *f, int number) {
   const char *names[8], *text = "fuse";

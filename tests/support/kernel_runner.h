@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "compiler/schedule/choose.h"
 #include "ir/kernel/kernel.h"
 #include "runtime/program/program.h"
 #include "targets/target.h"
@@ -19,11 +20,23 @@ struct compiled {
   const struct kernel_code *code;
 };
 
+/* As the build has them: what steps left plain becomes vectors where that is worth it. */
+static inline struct kernel **vectors_of(struct kernel *const *kernels, uint32_t count, const struct target_options *options,
+                                         struct arena *arena) {
+  const struct machine *machine = machine_find(options->cpu);
+  struct machine strict = machine_strict(machine);
+  struct kernel **out = ARENA_ARRAY(arena, struct kernel *, count + 1);
+  for (uint32_t i = 0; i < count; i++)
+    out[i] = vectors_choose(kernels[i], options->math == MATH_STRICT ? &strict : machine, arena);
+  return out;
+}
 /* Exits with a word on stderr where it cannot: nothing can be tested then. */
 static inline struct compiled compile_kernels_with(struct kernel *const *kernels, uint32_t count, const struct target_options *options) {
   char folder[TEMP_PATH_SIZE], object[80], library[80], command[300];
   struct compiled out = {0};
-  struct target_unit unit = {.kernels = kernels, .count = count};
+  struct arena arena;
+  arena_init(&arena);
+  struct target_unit unit = {.kernels = vectors_of(kernels, count, options, &arena), .count = count};
   if (!temp_folder(folder))
     exit(2);
   snprintf(object, sizeof object, "%s/k.o", folder);
@@ -33,6 +46,7 @@ static inline struct compiled compile_kernels_with(struct kernel *const *kernels
     fprintf(stderr, "cannot compile: %s\n", status_text());
     exit(2);
   }
+  arena_deinit(&arena);
   if (system(command) != 0 || !(out.handle = dlopen(library, RTLD_NOW))) {
     fprintf(stderr, "cannot link: %s\n", dlerror());
     exit(2);

@@ -57,7 +57,7 @@ static void cuda_list_parse(struct cuda_list *list, const char *text, const char
   struct kernel *k;
   assert_int_equal(kernel_parse(text, &list->arena, &k), OK);
   k->name = arena_printf(&list->arena, "%s%u", name, list->count);
-  if (!has_strings(k))
+  if (!has_strings(k) && !strstr(text, " vectors "))
     cuda_list_add(list, k, sizes, most, has_bits);
 }
 static void cuda_list_texts(struct cuda_list *list) {

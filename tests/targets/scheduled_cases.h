@@ -67,7 +67,24 @@ static const struct scheduled_case scheduled[] = {
    "    d[add(mul(kq, 8), kr),mt] = b[mt,add(mul(kq, 8), kr)] } } } }",
    {{16}, {1}, {40}, {15}, {-1}},
    false},
-  /* parts of a sum and of a maximum that needs it, in memory that all threads share; nests left to the target, and one sum alone */
+  /* vectors of any extent, what is left under a mask; sums over them, also in two loops, in halves at the end; masks among them */
+  {"kernel vectors(in a: f32[n0,n1], in b: i32[n1], out c: f32[n0,n1], out d: f32[n0], out e: f32[], out f: i32[]) sizes 2 {"
+   "  par i0 < n0 { par i1 < n1 vectors 32 { c[i0,i1] = mul(a[i0,i1], cast.f32(b[i1])) } }"
+   "  par i2 < n0 { var v0: f32 = 1:f32 var v1: f32 = -inf:f32"
+   "    red i3 < n1 vectors 16 { v0 = fma(a[i2,i3], a[i2,i3], v0) if lt(0:f32, a[i2,i3]) { v1 = max(v1, c[i2,i3]) } }"
+   "    d[i2] = add(v0, max(v1, 0:f32)) }"
+   "  par i4 < 1 { var v2: f32 = 0:f32 red i5 < n0 { red i6 < n1 vectors 64 { v2 = add(v2, a[i5,i6]) } } e[] = v2"
+   "    var v3: i32 = 7:i32 red i7 < n1 vectors 8 { v3 = xor(v3, b[i7]) } f[] = v3 } }",
+   {{1, 1}, {3, 64}, {5, 77}, {40, 16}, {2, 0}, {0, 9}, {-1}},
+   false},
+  /* turns that run together with vectors: rows that share a factor, and columns that share lines */
+  {"kernel together(in a: f32[n0,40], in b: f32[40,24], out c: f32[n0,24], out d: f32[40,n0]) sizes 1 {"
+   "  par i0 < n0 together 6 { par i1 < 24 vectors 16 { var v0: f32 = 0:f32 red i2 < 40 { v0 = fma(a[i0,i2], b[i2,i1], v0) }"
+   "    c[i0,i1] = v0 } }"
+   "  par i3 < 40 together 16 { par i4 < n0 vectors 16 { d[i3,i4] = mul(a[i4,i3], 2:f32) } } }",
+   {{1}, {6}, {16}, {77}, {0}, {-1}},
+   false},
+  /* parts of a sum and of a maximum that needs it, in memory that all threads share; nests without marks, and one sum alone */
   {"kernel moments(in a: f32[n0,20], out b: f32[20], out c: f32[20], out d: f32[]) sizes 1 {"
    "  buffer e: f32[4,20] in task"
    "  par po < 4 { par m < 20 { var v0: f32 = 0:f32 %0 = floordiv(add(n0, 3), 4)"

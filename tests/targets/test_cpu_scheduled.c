@@ -100,7 +100,7 @@ static void run_cases(const char *cpu) {
   struct kernel *kernels[SCHEDULED_COUNT];
   arena_init(&arena);
   for (size_t i = 0; i < SCHEDULED_COUNT; i++)
-    kernels[i] = parsed(scheduled[i].text, &arena);
+    kernels[i] = vectors_choose(parsed(scheduled[i].text, &arena), machine_find(cpu), &arena);
   struct compiled c = compile_kernels(kernels, SCHEDULED_COUNT, cpu);
   for (size_t i = 0; i < SCHEDULED_COUNT; i++)
     for (int n = 0; scheduled[i].sizes[n][0] >= 0; n++)
@@ -123,12 +123,12 @@ static void the_same_bits_without_vectors_of_avx(void **state) {
 
 /* ---- registers ---- */
 
-struct tile {
+struct tile_case {
   const char *cpu;
   int rows, lanes, vectors; /* vectors: registers of a row */
   bool masked;              /* registers are left for masks, where they take any */
 };
-static const struct tile tiles[] = {
+static const struct tile_case tiles[] = {
   {"znver4", 1, 128, 8, true},    {"znver4", 2, 128, 8, true},    {"znver4", 4, 64, 4, true},         {"znver4", 4, 96, 6, true},
   {"znver4", 6, 64, 4, true},     {"znver4", 8, 32, 2, true},     {"znver4", 8, 48, 3, true},         {"znver4", 12, 32, 2, true},
   {"znver4", 16, 16, 1, true},    {"znver4", 24, 16, 1, true},    {"icelake-server", 8, 48, 3, true}, {"x86-64-v3", 4, 16, 2, true},
@@ -137,7 +137,7 @@ static const struct tile tiles[] = {
 #define TILES (sizeof tiles / sizeof *tiles)
 
 /* A product with bias (open: of any size), rows that lie apart. */
-static char *tile_text(struct arena *arena, const struct tile *t, bool open) {
+static char *tile_text(struct arena *arena, const struct tile_case *t, bool open) {
   const char *columns = open ? "n0" : "960", *terms = open ? "n1" : "256";
   char *ni = open ? arena_printf(arena, "par ni < min(%d, sub(n0, mul(no, %d))) lanes %d", t->lanes, t->lanes, t->lanes)
                   : arena_printf(arena, "par ni < %d lanes %d", t->lanes, t->lanes);
@@ -154,7 +154,7 @@ static char *tile_text(struct arena *arena, const struct tile *t, bool open) {
                       terms, terms, columns, columns, columns, tasks, 480 / t->rows, t->rows, t->lanes, t->rows, ni, terms, t->rows, ni,
                       t->rows, t->lanes, t->rows, ni, t->rows, t->lanes, t->lanes);
 }
-static char *filter_text(struct arena *arena, const struct tile *t) {
+static char *filter_text(struct arena *arena, const struct tile_case *t) {
   return arena_printf(
     arena,
     "kernel tile(in a: f32[8,14,14,48], in b: f32[8,14,14,%d], out c: f32[3,3,48,%d]) {"
@@ -215,7 +215,7 @@ static struct loop_facts facts_of(const char *from, const char *to) {
 }
 
 /* Every innermost loop with the tile's multiply-adds keeps its sums in registers. */
-static void check_assembly(const struct tile *t, const char *text, const char *what) {
+static void check_assembly(const struct tile_case *t, const char *text, const char *what) {
   struct arena arena;
   arena_init(&arena);
   struct kernel *k = parsed(text, &arena);

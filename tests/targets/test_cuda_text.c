@@ -86,17 +86,22 @@ static void every_operation_agrees(void **state) {
   check(cuda_list_operations);
 }
 
-static void strings_are_refused(void **state) {
-  (void)state;
+static void must_be_refused(const char *text) {
   struct arena arena;
   arena_init(&arena);
   struct kernel *k;
-  assert_int_equal(kernel_parse("kernel s(in a: str[], out b: str[]) { b[] = a[] }", &arena, &k), OK);
+  assert_int_equal(kernel_parse(text, &arena, &k), OK);
   struct target_unit unit = {.kernels = &k, .count = 1};
   struct target_options options = {0};
   char *source;
   assert_int_equal(target_find("cuda")->emit(&options, &unit, "cuda", &arena, &source), UNIMPLEMENTED);
   arena_deinit(&arena);
+}
+static void strings_and_sums_over_lanes_are_refused(void **state) {
+  (void)state;
+  must_be_refused("kernel s(in a: str[], out b: str[]) { b[] = a[] }");
+  must_be_refused("kernel s(in a: f32[9], out b: f32[1]) { par i0 < 1 { var v0: f32 = 0:f32 red i1 < 9 vectors 4 { v0 = add(v0, a[i1]) } "
+                  "b[i0] = v0 } }");
 }
 
 static void ptx_is_made_or_the_toolkit_is_missed(void **state) {
@@ -122,7 +127,7 @@ int main(void) {
     cmocka_unit_test(printed_kernels_agree_with_the_evaluator),
     cmocka_unit_test(scheduled_kernels_have_the_evaluators_bits),
     cmocka_unit_test(every_operation_agrees),
-    cmocka_unit_test(strings_are_refused),
+    cmocka_unit_test(strings_and_sums_over_lanes_are_refused),
     cmocka_unit_test(ptx_is_made_or_the_toolkit_is_missed),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

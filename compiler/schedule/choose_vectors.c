@@ -1,0 +1,339 @@
+/* choose_vectors.c: how plain loops run, those that no step has marked: which of them become vectors, and which run together with it.
+ *
+ * A par nest at the top is a chain of loops (ir/kernel/kernel_nests.h) that is dealt to threads in ranges: of its groups the one is taken
+ * whose lanes make the nest cheapest, and goes innermost. Where its vectors sum up (contractions, windows), or pick elements that lie side
+ * by side along another loop (transpositions), iterations of that other one run together, so that what they load alike is loaded once.
+ * Elsewhere each loop is taken that is cheaper as vectors (ir/schedule/vectors.h), the outermost first. */
+#include "compiler/schedule/choose.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "ir/kernel/kernel_nests.h"
+#include "ir/schedule/vectors.h"
+
+#define TRIPS_LEAST 3
+#define WRITTEN_MOST 64 /* operations of a loop among lanes whose turns are written one after the other */
+
+struct chooser {
+  struct kernel *k;
+  struct kernel_uses uses;
+  const struct machine *machine;
+  struct vector_costs costs;
+  struct kernel_nest nests[NESTS_MAX];
+  int nest_count;
+};
+
+/* ---- sums of products ---- */
+
+/* A sum of products rounds once for each term where the machine can: x = x + a * b. */
+static void fuse_sum(struct kernel *k, struct stmt *s) {
+  struct expr x = *expr_get(k, s->value);
+  for (int i = 0; x.op == SCALAR_ADD && (x.dtype == DTYPE_FLOAT || x.dtype == DTYPE_DOUBLE) && i < 2; i++) {
+    expr_id self = expr_operand(k, s->value, i), product = expr_operand(k, s->value, 1 - i);
+    if (!expr_is_local(k, self, s->local) || expr_get(k, product)->op != SCALAR_MUL)
+      continue;
+    expr_id operands[3] = {expr_operand(k, product, 0), expr_operand(k, product, 1), self};
+    s->value = expr_make(k, SCALAR_FMA, (enum dtype)x.dtype, operands, 3);
+    return;
+  }
+}
+static void fuse_sums(struct kernel *k, struct stmt *s, const struct stmt *end) {
+  for (; s != end; s = s->next) {
+    if (s->kind == STMT_SET)
+      fuse_sum(k, s);
+    fuse_sums(k, s->body, NULL);
+    fuse_sums(k, s->otherwise, NULL);
+  }
+}
+
+/* ---- loops that are written out ---- */
+
+/* Operations of a block with all turns of its loops; more than any limit where their number is not known. */
+static double operations_of(struct chooser *c, const struct stmt *s) {
+  double sum = 0;
+  int64_t turns;
+  for (; s; s = s->next) {
+    bool is_known = s->kind != STMT_WHILE && (s->kind != STMT_FOR || expr_is_const(c->k, s->value, &turns));
+    double inside = operations_of(c, s->body) + operations_of(c, s->otherwise);
+    sum += !is_known ? WRITTEN_MOST + 1 : s->kind == STMT_FOR ? (double)turns * inside : 1 + stmt_operations(&c->costs, s) + inside;
+  }
+  return sum;
+}
+/* Short loops that all lanes run alike, as over a pool's window: written out, their indices and tests are constants. */
+static void write_out(struct chooser *c, struct stmt *s) {
+  int64_t turns;
+  for (; s; s = s->next) {
+    if (s->kind == STMT_FOR && expr_is_const(c->k, s->value, &turns) && turns <= UNROLL_MAX &&
+        (double)turns * operations_of(c, s->body) <= WRITTEN_MOST)
+      s->run = RUN_UNROLL;
+    write_out(c, s->body);
+    write_out(c, s->otherwise);
+  }
+}
+static void mark_vectors(struct chooser *c, struct stmt *loop, uint32_t lanes) {
+  loop->run = RUN_VECTORS;
+  loop->width = (int32_t)lanes;
+  write_out(c, loop->body);
+}
+
+/* ---- loops by themselves ---- */
+
+static struct stmt *only_red_inside(const struct stmt *s) {
+  struct stmt *inner = s->body;
+  return s->loop == LOOP_RED && inner && !inner->next && inner->kind == STMT_FOR && inner->loop == LOOP_RED ? inner : NULL;
+}
+/* The loop itself, or one of those that it sums up over with nothing between them, marked. */
+static bool take_vectors(struct chooser *c, struct stmt *loop) {
+  struct vector_plan plan;
+  while (loop && !loop_is_vectors(&c->costs, loop, &plan))
+    loop = only_red_inside(loop);
+  if (loop)
+    mark_vectors(c, loop, plan.lanes);
+  return loop != NULL;
+}
+static void choose_in(struct chooser *c, struct stmt *s, const struct stmt *end) {
+  for (; s != end; s = s->next) {
+    if (s->kind == STMT_FOR && take_vectors(c, s))
+      continue;
+    choose_in(c, s->body, NULL);
+    choose_in(c, s->otherwise, NULL);
+  }
+}
+
+/* ---- chains ---- */
+
+static uint32_t local_of(const struct chain *chain, int group) { return chain->loops[chain->groups[group].last]->local; }
+static double trips_of(const struct kernel *k, const struct chain *chain, int group) {
+  double trips = 1;
+  for (int i = chain->groups[group].first; i <= chain->groups[group].last; i++)
+    trips *= loop_trips(k, chain->loops[i]->value);
+  return trips;
+}
+
+/* Writes the groups' loops in this order. */
+static void order_groups(struct chain *chain, const int *order) {
+  struct stmt headers[CHAIN_MAX];
+  struct chain_group groups[CHAIN_MAX];
+  int count = 0;
+  for (int g = 0; g < chain->group_count; g++) {
+    struct chain_group from = chain->groups[order[g]];
+    groups[g].first = count;
+    for (int i = from.first; i <= from.last; i++)
+      headers[count++] = *chain->loops[i];
+    groups[g].last = count - 1;
+  }
+  for (int i = 0; i < count; i++) {
+    chain->loops[i]->local = headers[i].local;
+    chain->loops[i]->value = headers[i].value;
+  }
+  memcpy(chain->groups, groups, sizeof groups);
+}
+static void move_group(struct chain *chain, int from, int to) {
+  int order[CHAIN_MAX];
+  for (int i = 0; i < chain->group_count; i++)
+    order[i] = i == to ? from : i < from ? i : i < to ? i + 1 : i;
+  order_groups(chain, order);
+}
+
+/* The group that makes the best vectors goes innermost; false: none does. */
+static bool take_lanes(struct chooser *c, struct chain *chain, struct vector_plan *out) {
+  double all = 1, best;
+  int chosen = -1;
+  for (int i = 0; i < chain->group_count; i++)
+    all *= trips_of(c->k, chain, i);
+  best = all * block_operations(&c->costs, chain->inside);
+  for (int i = chain->group_count - 1; i >= 0; i--) {
+    struct vector_plan plan;
+    double trips = trips_of(c->k, chain, i);
+    if (trips >= TRIPS_LEAST && vector_plan_make(&c->costs, local_of(chain, i), true, trips, chain->inside, 0, &plan) &&
+        plan.cost * all / trips < best) {
+      best = plan.cost * all / trips;
+      chosen = i;
+      *out = plan;
+    }
+  }
+  if (chosen >= 0)
+    move_group(chain, chosen, chain->group_count - 1);
+  return chosen >= 0;
+}
+
+/* ---- iterations that run together ---- */
+
+/* Loads that a loop's iterations share, loads that differ; and nothing that would part their ways. */
+struct sharing {
+  struct chooser *c;
+  uint32_t lane, other;
+  bool *seen; /* by expression */
+  int shared;
+};
+static void count_loads(struct sharing *s, expr_id e) {
+  const struct kernel *k = s->c->k;
+  const struct expr *x = expr_get(k, e);
+  if (e == NO_EXPR || s->seen[e])
+    return;
+  s->seen[e] = true;
+  s->shared += x->op == SCALAR_LOAD && !uses_local(&s->c->uses, e, s->other) && uses_local(&s->c->uses, e, s->lane);
+  for (int i = 0; i < x->count; i++)
+    count_loads(s, expr_operand(k, e, i));
+}
+static bool can_share(struct sharing *s, const struct stmt *t, bool inside_red) {
+  for (; t; t = t->next) {
+    bool loops = t->kind == STMT_FOR;
+    if (t->kind == STMT_IF || t->kind == STMT_WHILE || t->kind == STMT_CHECK || (loops && uses_local(&s->c->uses, t->value, s->other)))
+      return false;
+    if (inside_red)
+      count_loads(s, t->value);
+    if (!can_share(s, t->body, inside_red || (loops && t->loop == LOOP_RED)))
+      return false;
+  }
+  return true;
+}
+/* Whether a group's iterations may run together with the vectors of the last one; *shared: loads that they share. */
+static bool may_share(struct chooser *c, const struct chain *chain, int group, int *shared) {
+  struct sharing s = {.c = c, .lane = local_of(chain, chain->group_count - 1), .other = local_of(chain, group)};
+  s.seen = calloc(c->k->exprs.count + 1, sizeof *s.seen);
+  bool may = can_share(&s, chain->inside, false);
+  free(s.seen);
+  *shared = s.shared;
+  return may;
+}
+/* A transposition: lanes are gathered along a loop whose neighbours lie side by side in another: run together, they use up
+ * the cache lines that the gathers fetch. */
+static bool transposes(const struct chooser *c, uint32_t lane, uint32_t other) {
+  const struct kernel *k = c->k;
+  for (expr_id e = 1; e < k->exprs.count; e++) {
+    const struct expr *x = expr_get(k, e);
+    int64_t step;
+    if (x->op != SCALAR_LOAD || x->count < 2)
+      continue;
+    expr_id last = expr_operand(k, e, x->count - 1);
+    if (index_coefficient(&c->uses, last, other, &step) && step == 1 && uses_local(&c->uses, e, lane) && !uses_local(&c->uses, last, lane))
+      return true;
+  }
+  return false;
+}
+
+static void mark_together(struct chain *chain, int group, uint32_t count) {
+  move_group(chain, group, chain->group_count - 2);
+  struct stmt *loop = chain->loops[chain->groups[chain->group_count - 2].last];
+  loop->run = RUN_TOGETHER;
+  loop->width = (int32_t)count;
+}
+static void limit_lanes(struct vector_plan *plan, uint32_t most) { plan->lanes = plan->lanes < most ? plan->lanes : most; }
+
+static void share_lines(struct chooser *c, struct chain *chain, struct vector_plan *plan) {
+  int shared;
+  for (int i = chain->group_count - 2; i >= 0; i--) {
+    double trips = trips_of(c->k, chain, i);
+    if (trips < 4 || !transposes(c, local_of(chain, chain->group_count - 1), local_of(chain, i)) || !may_share(c, chain, i, &shared))
+      continue;
+    limit_lanes(plan, c->machine->vector_bytes / 4);
+    mark_together(chain, i, trips < TOGETHER_MAX ? (uint32_t)trips : TOGETHER_MAX);
+    return;
+  }
+}
+
+/* As many as registers last for; of a known number a divisor. */
+static uint32_t sums_together(const struct chooser *c, const struct chain *chain, int group) {
+  uint32_t most = c->machine->vector_bytes == 64 ? 8 : 6;
+  double trips = trips_of(c->k, chain, group);
+  for (int i = chain->groups[group].first; i <= chain->groups[group].last; i++)
+    if (!expr_is_const(c->k, chain->loops[i]->value, NULL))
+      return most;
+  if (trips <= most)
+    return (uint32_t)trips;
+  for (uint32_t n = most; n >= 4; n--)
+    if ((uint64_t)trips % n == 0)
+      return n;
+  return most;
+}
+static void share_factor(struct chooser *c, struct chain *chain, struct vector_plan *plan) {
+  int shared;
+  for (int i = chain->group_count - 2; i >= 0; i--) {
+    if (trips_of(c->k, chain, i) < 2 || !may_share(c, chain, i, &shared) || !shared)
+      continue;
+    limit_lanes(plan, 2 * (c->machine->vector_bytes / 4));
+    mark_together(chain, i, sums_together(c, chain, i));
+    return;
+  }
+}
+
+static void choose_chain(struct chooser *c, struct chain *chain) {
+  struct vector_plan plan;
+  if (!take_lanes(c, chain, &plan)) {
+    choose_in(c, chain->inside, NULL);
+    return;
+  }
+  if (!plan.has_check)
+    (plan.has_red ? share_factor : share_lines)(c, chain, &plan);
+  mark_vectors(c, chain->loops[chain->count - 1], plan.lanes);
+}
+
+/* ---- a kernel ---- */
+
+static bool any_marked(const struct stmt *s);
+static bool is_marked(const struct stmt *s) {
+  return (s->kind == STMT_FOR && s->run != RUN_PLAIN) || any_marked(s->body) || any_marked(s->otherwise);
+}
+static bool any_marked(const struct stmt *s) {
+  while (s && !is_marked(s))
+    s = s->next;
+  return s != NULL;
+}
+static void fuse_nest(struct chooser *c, struct stmt *s) {
+  if (c->machine->has_fma)
+    fuse_sums(c->k, s, s->next);
+}
+static void choose_nest(struct chooser *c, struct stmt *s) {
+  int i = 0;
+  while (i < c->nest_count && c->nests[i].body != s)
+    i++;
+  if (is_marked(s))
+    return; /* whoever did it has said all */
+  if (i < c->nest_count)
+    choose_chain(c, &c->nests[i].chain);
+  else
+    choose_in(c, s, s->next);
+}
+
+/* The nests of what one task runs, where some that were joined there have no marks; else NULL. */
+static struct stmt *joined_nests(struct stmt *s) {
+  while (s && s->kind == STMT_FOR && s->run == RUN_TASKS && !s->next)
+    s = s->body;
+  bool found = false;
+  for (const struct stmt *t = s; t; t = t->next) {
+    if (t->kind != STMT_BUFFER && (t->kind != STMT_FOR || t->loop != LOOP_PAR))
+      return NULL;
+    found = found || (t->kind == STMT_FOR && !stmt_is_scheduled(t));
+  }
+  return found && s->next ? s : NULL;
+}
+/* What no step has marked: statements at the top, under `if`s there, and nests that were joined. */
+static void each_plain(struct chooser *c, struct stmt *s, void (*act)(struct chooser *c, struct stmt *s)) {
+  for (; s; s = s->next) {
+    if (!stmt_is_scheduled(s)) {
+      if (s->kind != STMT_IF)
+        act(c, s);
+    } else if (s->kind == STMT_FOR && s->run == RUN_TASKS) {
+      each_plain(c, joined_nests(s->body), act);
+    }
+    if (s->kind == STMT_IF) {
+      each_plain(c, s->body, act);
+      each_plain(c, s->otherwise, act);
+    }
+  }
+}
+
+struct kernel *vectors_choose(const struct kernel *k, const struct machine *machine, struct arena *arena) {
+  struct chooser c = {.k = schedule_copy(k, arena), .machine = machine};
+  struct arena work;
+  arena_init(&work);
+  each_plain(&c, c.k->body, fuse_nest);
+  kernel_uses_find(c.k, &work, &c.uses);
+  vector_costs_create(&c.uses, machine, &work, &c.costs);
+  c.nest_count = kernel_nests(&c.uses, c.nests);
+  each_plain(&c, c.k->body, choose_nest);
+  arena_deinit(&work);
+  return c.k;
+}
