@@ -1,5 +1,5 @@
-/* kernel_lanes.h: loops whose iterations are the lanes of vectors: what differs from lane to lane, how what is accessed moves, and whether a
- * loop may run so at all. These are facts; which loop does is chosen (compiler/schedule/choose_vectors.c) and marked (RUN_VECTORS).
+/* kernel_lanes.h: loops whose iterations are the lanes of vectors: what differs from lane to lane, how what is accessed moves, and whether
+ * a loop may run so at all. These are facts; which loop does is chosen (compiler/schedule/choose_vectors.c) and marked (RUN_VECTORS).
  *
  * A par loop may when what is inside runs alike in all lanes: loops of the same extent, conditions and `while`s by masks. A red one may
  * when it carries nothing but reductions, x = op(x, e), of which nothing else knows.
@@ -40,8 +40,8 @@ struct reductions {
   } items[REDUCTIONS_MAX];
   int count;
 };
-/* Whether every `set` in the body to a local from outside is a reduction, always with the same operation, and nothing else reads that local.
- * keeps_order: float sums and products are none. */
+/* Whether every `set` in the body to a local from outside is a reduction, always with the same operation, and nothing else reads that
+ * local. keeps_order: float sums and products are none. */
 bool reductions_find(const struct kernel_uses *uses, const struct stmt *body, bool keeps_order, struct reductions *out);
 
 /* ---- a loop as lanes ---- */

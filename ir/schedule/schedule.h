@@ -4,8 +4,8 @@
  *
  * Steps name loops: those of the kernel by position (i0, i1 ...) until `name` gives them words, later ones by what made them. A step acts
  * on all loops of a name, alike. It either keeps the kernel's values, bit for bit (sums keep their order; `fma`, `part`, `cut kh`, vectors
- * of a red loop and what is marked *regroup* apart: compiler/schedule/choose.c has the list for --math strict), or refuses. No step looks at a target: widths,
- * distances, tails, whether products are fused are said by who schedules.
+ * of a red loop and what is marked *regroup* apart: compiler/schedule/choose.c has the list for --math strict), or refuses. No step looks
+ * at a target: widths, distances, tails, whether products are fused are said by who schedules.
  *
  * Owner: the arenas given. Not safe for two threads at once on one arena.
  */

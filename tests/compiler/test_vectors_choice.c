@@ -64,7 +64,8 @@ static const struct vectors_case {
   {"x86-64-v4", false,
    "in a: f32[64,64], out b: f32[64,64], out c: f32[64]) { par i0 < 64 vectors 16 { par i1 < 64 { b[i0,i1] = a[i0,i1] } } "
    "par i2 < 64 { c[i2] = a[i2,0] }",
-   "  par i0 < 64 vectors 16 {\n    par i1 < 64 {\n      b[i0,i1] = a[i0,i1]\n    }\n  }\n  par i2 < 64 vectors 64 {\n    c[i2] = a[i2,0]\n  }\n"},
+   "  par i0 < 64 vectors 16 {\n    par i1 < 64 {\n      b[i0,i1] = a[i0,i1]\n    }\n  }\n"
+   "  par i2 < 64 vectors 64 {\n    c[i2] = a[i2,0]\n  }\n"},
 };
 
 static void plain_loops_become_vectors_where_that_is_worth_it(void **state) {
