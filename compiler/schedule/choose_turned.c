@@ -1,5 +1,5 @@
 /* choose_turned.c: products whose second factor is no vector: it lies along the sum, c[m,n] = a[m,k] * b[n,k], as gradients of a layer's
- * input do, or its columns are fewer than a vector has lanes, as those of a last layer of few classes.
+ * input do, or its columns are fewer than a vector has lanes, as those of a last layer of few classes, or not many more.
  *
  * What lies along the sum cannot be a vector, unless it is transposed; and of the two factors the first is the small one where rows are
  * few. So the product is turned: vectors run along the rows m, a tile is some columns n by these vectors, and each element of the
@@ -20,6 +20,7 @@ struct turned {
 
 #define TILE_MAX 12 /* columns: each is a load for each term */
 #define ROWS_MIN 4
+#define FEW_VECTORS 2
 #define TASK_COLUMNS 512 /* of a task: fewer do not pay for its copy */
 #define COPY_SHARE 4     /* of L2: at most one over this for the copy */
 
@@ -47,6 +48,10 @@ static bool has_room(const struct turned *t, int64_t rows) {
   int64_t bytes = rows * t->k * (int64_t)dtype_size(t->c->dtype);
   return t->is_across || bytes <= t->n->machine->bytes[LEVEL_L2] / COPY_SHARE;
 }
+/* Less than a vector of columns, or so few that much of their last vector would be lost (a copy of rows costs more than that). */
+static bool has_few_columns(const struct turned *t) {
+  return t->width < t->lanes || (t->is_across && t->width < FEW_VECTORS * t->lanes && t->width % t->lanes);
+}
 static bool find_sizes(struct turned *t) {
   const struct machine *machine = t->n->machine;
   t->m = (int64_t)t->work.m;
@@ -56,7 +61,7 @@ static bool find_sizes(struct turned *t) {
   t->strip = t->m < t->lanes && !t->has_few ? t->m : 0;
   for (int64_t vectors = vectors_max(machine); vectors && !t->strip; vectors--)
     t->strip = t->m % (vectors * t->lanes) == 0 && (!t->has_few || has_room(t, vectors * t->lanes)) ? vectors * t->lanes : 0;
-  return t->m >= ROWS_MIN && t->strip && has_room(t, t->strip) && (!t->has_few || t->width < t->lanes);
+  return t->m >= ROWS_MIN && t->strip && has_room(t, t->strip) && (!t->has_few || has_few_columns(t));
 }
 static bool is_turned(struct turned *t) {
   const struct contraction *c = t->c;

@@ -1,8 +1,9 @@
 /* choose_vectors.c: how plain loops run, those that no step has marked: which of them become vectors, and which run together with it.
  *
  * A par nest at the top is a chain of loops (ir/kernel/kernel_nests.h) that is dealt to threads in ranges: of its groups the one is taken
- * whose lanes make the nest cheapest, and goes innermost. Where its vectors sum up (contractions, windows), or pick elements that lie side
- * by side along another loop (transpositions), iterations of that other one run together, so that what they load alike is loaded once.
+ * whose lanes make the nest cheapest, and goes innermost. Where its vectors sum up (contractions, windows), pick elements that lie side by
+ * side along another loop (transpositions), or repeat what takes long for each turn of another loop (a channel's deviation, for each
+ * pixel), iterations of that other one run together, so that what they load alike is loaded once, and worked out once.
  * Elsewhere each loop is taken that is cheaper as vectors (ir/schedule/vectors.h), the outermost first. */
 #include "compiler/schedule/choose.h"
 
@@ -13,6 +14,7 @@
 #include "ir/schedule/vectors.h"
 
 #define TRIPS_LEAST 3
+#define SHORT_VECTORS 4 /* of a row; its rest weighs */
 #define WRITTEN_MOST 64 /* operations of a loop among lanes whose turns are written one after the other */
 
 struct chooser {
@@ -164,8 +166,8 @@ static bool take_lanes(struct chooser *c, struct chain *chain, struct vector_pla
 struct sharing {
   struct chooser *c;
   uint32_t lane, other;
-  bool *seen; /* by expression */
-  int shared;
+  bool *seen;         /* by expression */
+  int shared, single; /* `single`: those of one element for all lanes, of each turn another one */
 };
 static void count_loads(struct sharing *s, expr_id e) {
   const struct kernel *k = s->c->k;
@@ -173,7 +175,9 @@ static void count_loads(struct sharing *s, expr_id e) {
   if (e == NO_EXPR || s->seen[e])
     return;
   s->seen[e] = true;
-  s->shared += x->op == SCALAR_LOAD && !uses_local(&s->c->uses, e, s->other) && uses_local(&s->c->uses, e, s->lane);
+  bool moves = uses_local(&s->c->uses, e, s->lane), differs = uses_local(&s->c->uses, e, s->other);
+  s->shared += x->op == SCALAR_LOAD && moves && !differs;
+  s->single += x->op == SCALAR_LOAD && !moves && differs;
   for (int i = 0; i < x->count; i++)
     count_loads(s, expr_operand(k, e, i));
 }
@@ -189,13 +193,12 @@ static bool can_share(struct sharing *s, const struct stmt *t, bool inside_red) 
   }
   return true;
 }
-/* Whether a group's iterations may run together with the vectors of the last one; *shared: loads that they share. */
-static bool may_share(struct chooser *c, const struct chain *chain, int group, int *shared) {
-  struct sharing s = {.c = c, .lane = local_of(chain, chain->group_count - 1), .other = local_of(chain, group)};
-  s.seen = calloc(c->k->exprs.count + 1, sizeof *s.seen);
-  bool may = can_share(&s, chain->inside, false);
-  free(s.seen);
-  *shared = s.shared;
+/* Whether a group's iterations may run together with the vectors of the last one. out->seen is gone. */
+static bool may_share(struct chooser *c, const struct chain *chain, int group, struct sharing *out) {
+  *out = (struct sharing){.c = c, .lane = local_of(chain, chain->group_count - 1), .other = local_of(chain, group)};
+  out->seen = calloc(c->k->exprs.count + 1, sizeof *out->seen);
+  bool may = can_share(out, chain->inside, false);
+  free(out->seen);
   return may;
 }
 /* A transposition: lanes are gathered along a loop whose neighbours lie side by side in another: run together, they use up
@@ -220,22 +223,38 @@ static void mark_together(struct chain *chain, int group, uint32_t count) {
   loop->run = RUN_TOGETHER;
   loop->width = (int32_t)count;
 }
-static void limit_lanes(struct vector_plan *plan, uint32_t most) { plan->lanes = plan->lanes < most ? plan->lanes : most; }
+/* At most so many vectors of each of several turns. */
+static void limit_lanes(const struct chooser *c, const struct chain *chain, struct vector_plan *plan, uint32_t vectors) {
+  uint32_t most = vectors * plan->native;
+  plan->lanes = lanes_that_fit(plan->lanes < most ? plan->lanes : most, plan->native, trips_of(c->k, chain, chain->group_count - 1));
+}
+/* As many as leave the turns' sums in registers: what is read once more for each part of the columns comes from afar. is_product: elements
+ * are loaded for all lanes, and that is less the more there are. */
+static void widen_lanes(const struct chooser *c, const struct chain *chain, struct vector_plan *plan, uint32_t turns, bool is_product) {
+  double trips = trips_of(c->k, chain, chain->group_count - 1);
+  if (plan->lanes < plan->native)
+    return; /* they are all */
+  plan->lanes = plan->native;
+  while (plan->lanes < trips && 2 * plan->lanes / plan->native * turns <= c->machine->registers / 4 * 3)
+    plan->lanes *= 2;
+  if (!is_product)
+    plan->lanes = lanes_that_fit(plan->lanes, plan->native, trips);
+}
 
 static void share_lines(struct chooser *c, struct chain *chain, struct vector_plan *plan) {
-  int shared;
+  struct sharing shared;
   for (int i = chain->group_count - 2; i >= 0; i--) {
     double trips = trips_of(c->k, chain, i);
     if (trips < 4 || !transposes(c, local_of(chain, chain->group_count - 1), local_of(chain, i)) || !may_share(c, chain, i, &shared))
       continue;
-    limit_lanes(plan, c->machine->vector_bytes / 4);
+    limit_lanes(c, chain, plan, 1);
     mark_together(chain, i, trips < TOGETHER_MAX ? (uint32_t)trips : TOGETHER_MAX);
     return;
   }
 }
 
 /* As many as registers last for; of a known number a divisor. */
-static uint32_t sums_together(const struct chooser *c, const struct chain *chain, int group) {
+static uint32_t rows_together(const struct chooser *c, const struct chain *chain, int group) {
   uint32_t most = c->machine->vector_bytes == 64 ? 8 : 6;
   double trips = trips_of(c->k, chain, group);
   for (int i = chain->groups[group].first; i <= chain->groups[group].last; i++)
@@ -249,14 +268,65 @@ static uint32_t sums_together(const struct chooser *c, const struct chain *chain
   return most;
 }
 static void share_factor(struct chooser *c, struct chain *chain, struct vector_plan *plan) {
-  int shared;
+  struct sharing s;
   for (int i = chain->group_count - 2; i >= 0; i--) {
-    if (trips_of(c->k, chain, i) < 2 || !may_share(c, chain, i, &shared) || !shared)
+    if (trips_of(c->k, chain, i) < 2 || !may_share(c, chain, i, &s) || !s.shared)
       continue;
-    limit_lanes(plan, 2 * (c->machine->vector_bytes / 4));
-    mark_together(chain, i, sums_together(c, chain, i));
+    uint32_t turns = rows_together(c, chain, i);
+    widen_lanes(c, chain, plan, turns, s.single > 0);
+    mark_together(chain, i, turns);
     return;
   }
+}
+
+/* What takes long, differs from lane to lane and is the same for all turns of a loop: a channel's deviation, of all pixels. */
+static bool shares_effort(const struct chooser *c, expr_id e, uint32_t lane, uint32_t other, bool *seen) {
+  const struct kernel *k = c->k;
+  const struct expr *x = expr_get(k, e);
+  if (e == NO_EXPR || seen[e] || !uses_local(&c->uses, e, lane))
+    return false;
+  seen[e] = true;
+  if (op_effort((enum scalar_op)x->op) >= EFFORT_DIVIDE && !uses_local(&c->uses, e, other))
+    return true;
+  for (int i = 0; i < x->count; i++)
+    if (shares_effort(c, expr_operand(k, e, i), lane, other, seen))
+      return true;
+  return false;
+}
+static bool block_shares_effort(const struct chooser *c, const struct stmt *s, uint32_t lane, uint32_t other) {
+  for (; s; s = s->next) {
+    bool *seen = calloc(c->k->exprs.count + 1, sizeof *seen);
+    bool shares = shares_effort(c, s->value, lane, other, seen);
+    free(seen);
+    if (shares || block_shares_effort(c, s->body, lane, other))
+      return true;
+  }
+  return false;
+}
+/* Whether most of a row's code would be for what whole vectors leave. */
+static bool is_ragged(const struct chooser *c, const struct chain *chain, const struct vector_plan *plan) {
+  int64_t trips = 1, n;
+  for (int i = chain->groups[chain->group_count - 1].first; i < chain->count; i++) {
+    if (!expr_is_const(c->k, chain->loops[i]->value, &n))
+      return false;
+    trips *= n;
+  }
+  return trips % plan->lanes && trips < SHORT_VECTORS * plan->lanes;
+}
+static void share_values(struct chooser *c, struct chain *chain, struct vector_plan *plan) {
+  struct sharing s;
+  bool ragged = is_ragged(c, chain, plan);
+  for (int i = chain->group_count - 2; i >= 0; i--) {
+    uint32_t lane = local_of(chain, chain->group_count - 1), other = local_of(chain, i);
+    if (trips_of(c->k, chain, i) < 4 || !(ragged || block_shares_effort(c, chain->inside, lane, other)) || !may_share(c, chain, i, &s))
+      continue;
+    limit_lanes(c, chain, plan, 2);
+    mark_together(chain, i, rows_together(c, chain, i));
+    return;
+  }
+}
+static bool has_together(const struct chain *chain) {
+  return chain->group_count > 1 && chain->loops[chain->groups[chain->group_count - 2].last]->run == RUN_TOGETHER;
 }
 
 static void choose_chain(struct chooser *c, struct chain *chain) {
@@ -267,6 +337,8 @@ static void choose_chain(struct chooser *c, struct chain *chain) {
   }
   if (!plan.has_check)
     (plan.has_red ? share_factor : share_lines)(c, chain, &plan);
+  if (!plan.has_check && !plan.has_red && !has_together(chain))
+    share_values(c, chain, &plan);
   mark_vectors(c, chain->loops[chain->count - 1], plan.lanes);
 }
 

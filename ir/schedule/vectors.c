@@ -1,6 +1,7 @@
 /* vectors.c: see vectors.h. */
 #include "ir/schedule/vectors.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "ir/schedule/cost.h"
@@ -69,6 +70,8 @@ static double expr_operations(const struct vector_costs *c, expr_id e, double la
     return 0;
   c->seen[e] = true;
   double sum = lanes > 1 && view_varies(&c->view, e) ? lanes_operations(c, e, lanes) : op_operations(x->op);
+  if (c->together.count > 1 && !uses_local(c->view.uses, e, c->together.local))
+    sum /= c->together.count;
   if (x->op == SCALAR_LOAD && lanes > 1 && lane_is_affine(&c->view, (uint32_t)x->imm, &k->operands.items[x->first]))
     return sum; /* its index is a scalar that costs next to nothing */
   for (int i = 0; i < x->count; i++)
@@ -149,12 +152,23 @@ static uint32_t native_lanes(const struct vector_costs *c, const struct stmt *bo
   uint32_t element = widest_element(kernel_of(c), body);
   return c->machine->vector_bytes / (element < 2 ? 2 : element);
 }
-/* Times a few for independent operations where registers last. */
-static uint32_t choose_lanes(const struct vector_costs *c, uint32_t native, double trips, bool is_par) {
+#define LOST_SHARE 0.06 /* of lanes, that is worth a loop of more turns */
+
+static double in_vectors(double trips, uint32_t lanes) { return ceil(trips / lanes) * lanes; }
+uint32_t lanes_that_fit(uint32_t lanes, uint32_t native, double trips) {
+  while (lanes > native && trips > lanes && in_vectors(trips, lanes) > (1 + LOST_SHARE) * in_vectors(trips, lanes / 2))
+    lanes /= 2;
+  return lanes;
+}
+/* Times a few for independent operations where registers last: sums wait for each other, and gain by that though lanes be lost. What sums
+ * up is summed up for all columns at once, if they are few. */
+static uint32_t choose_lanes(const struct vector_costs *c, uint32_t native, double trips, bool is_par, bool has_red) {
   uint32_t heavy = varying_count(c), lanes = native, factor = !is_par ? 4 : heavy <= 12 ? 4 : heavy <= 30 ? 2 : 1;
+  if (is_par && has_red && trips > native && trips < 2 * native)
+    return 2 * native;
   while (factor > 1 && (double)(lanes * factor) > trips)
     factor /= 2;
-  lanes *= factor;
+  lanes = is_par && !has_red ? lanes_that_fit(lanes * factor, native, trips) : lanes * factor;
   while (lanes > 4 && (double)lanes >= 2 * trips)
     lanes /= 2;
   return lanes;
@@ -167,14 +181,18 @@ bool vector_plan_make(struct vector_costs *c, uint32_t local, bool is_par, doubl
   if (!lane_view_enter(&c->view, local, is_par, body, c->machine->is_strict, &facts))
     return false;
   uint32_t native = native_lanes(c, body);
-  out->lanes = lanes ? lanes : choose_lanes(c, native, trips, is_par);
+  out->native = native;
+  out->lanes = lanes ? lanes : choose_lanes(c, native, trips, is_par, facts.has_red);
   out->is_long = c->machine->vector_bytes == 64 && varying_count(c) > LONG_BODY;
   out->has_check = facts.has_check;
   out->has_red = facts.has_red;
   double width = native < out->lanes ? native : out->lanes;
   width = trips < width ? trips : width;
   out->cost = trips / width * operations_of(c, body, width > 1 ? width : 1.01) + (is_par ? PAR_OPERATIONS : RED_OPERATIONS);
+  double turns = c->together.count;
+  c->together.count = 0;
   out->share = out->cost / (trips * operations_of(c, body, 1.01));
+  c->together.count = turns;
   lane_view_leave(&c->view, local, body, &facts);
   return true;
 }

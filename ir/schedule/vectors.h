@@ -13,6 +13,10 @@ struct vector_costs {
   const struct machine *machine;
   struct lane_view view;
   bool *seen; /* by expression, of the statement at hand */
+  struct {
+    uint32_t local;
+    double count; /* > 1: so many turns of this loop run together: what does not move with it is worked out once for them */
+  } together;
 };
 void vector_costs_create(const struct kernel_uses *uses, const struct machine *machine, struct arena *arena, struct vector_costs *out);
 
@@ -21,11 +25,14 @@ double loop_trips(const struct kernel *k, expr_id extent);
 
 struct vector_plan {
   uint32_t lanes;
+  uint32_t native; /* of one register */
   bool has_check, has_red;
   bool is_long; /* written once, with a mask all the way */
   double cost;  /* of the whole loop */
-  double share; /* of what it costs without lanes */
+  double share; /* of what it costs without lanes, and turn by turn */
 };
+/* So many lanes, or half of them as long as that leaves clearly fewer without an element in the last vectors of so many trips. */
+uint32_t lanes_that_fit(uint32_t lanes, uint32_t native, double trips);
 /* Whether a loop with this body can be vectors, of so many lanes, or (0) of how many, and at what cost. */
 bool vector_plan_make(struct vector_costs *c, uint32_t local, bool is_par, double trips, const struct stmt *body, uint32_t lanes,
                       struct vector_plan *out);

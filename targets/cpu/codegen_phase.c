@@ -27,9 +27,12 @@ static struct phase read_marks(struct codegen *c, const struct kernel_nest *nest
   p.has_lanes = !nest->is_scheduled && loop_of(&p, last)->run == RUN_VECTORS;
   if (!p.has_lanes)
     return p;
-  p.plan = vectors_plan(c, loop_of(&p, last), trips_of(c->k, &p, last));
-  if (last > 0 && loop_of(&p, last - 1)->run == RUN_TOGETHER && !p.plan.has_check)
+  if (last > 0 && loop_of(&p, last - 1)->run == RUN_TOGETHER)
     p.copies = (uint32_t)loop_of(&p, last - 1)->width;
+  c->costs.together.local = p.copies > 1 ? local_of(&p, last - 1) : 0;
+  c->costs.together.count = p.copies;
+  p.plan = vectors_plan(c, loop_of(&p, last), trips_of(c->k, &p, last));
+  c->costs.together.count = 0;
   return p;
 }
 
