@@ -61,6 +61,8 @@ static status schedule_for(struct build *b, const struct kernel *k, uint32_t cpu
       return fail(INTERNAL, "schedule of kernel %s: %s", k->name, arena_strdup(&b->arena, status_text()));
   }
   out->kernel = vectors_choose(stepped ? stepped : k, machine, &b->arena);
+  if (stepped)
+    kernel_free(stepped);
   return OK;
 }
 

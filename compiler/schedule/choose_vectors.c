@@ -335,6 +335,12 @@ static void choose_chain(struct chooser *c, struct chain *chain) {
     choose_in(c, chain->inside, NULL);
     return;
   }
+  int last = chain->group_count - 1;
+  chain_group(&c->uses, chain); /* neighbours that were none before may run as one */
+  if (chain->group_count - 1 < last) {
+    last = chain->group_count - 1;
+    vector_plan_make(&c->costs, local_of(chain, last), true, trips_of(c->k, chain, last), chain->inside, 0, &plan);
+  }
   if (!plan.has_check)
     (plan.has_red ? share_factor : share_lines)(c, chain, &plan);
   if (!plan.has_check && !plan.has_red && !has_together(chain))
@@ -354,7 +360,7 @@ static bool any_marked(const struct stmt *s) {
   return s != NULL;
 }
 static void fuse_nest(struct chooser *c, struct stmt *s) {
-  if (c->machine->has_fma)
+  if (c->machine->has_fma && !is_marked(s))
     fuse_sums(c->k, s, s->next);
 }
 static void choose_nest(struct chooser *c, struct stmt *s) {
@@ -398,10 +404,14 @@ static void each_plain(struct chooser *c, struct stmt *s, void (*act)(struct cho
 }
 
 struct kernel *vectors_choose(const struct kernel *k, const struct machine *machine, struct arena *arena) {
-  struct chooser c = {.k = schedule_copy(k, arena), .machine = machine};
+  struct chooser c = {.machine = machine};
   struct arena work;
   arena_init(&work);
+  c.k = schedule_copy(k, &work);
   each_plain(&c, c.k->body, fuse_nest);
+  struct kernel *fused = c.k;
+  c.k = schedule_copy(fused, arena); /* without the products that nobody uses any more: costs count expressions */
+  kernel_free(fused);
   kernel_uses_find(c.k, &work, &c.uses);
   vector_costs_create(&c.uses, machine, &work, &c.costs);
   c.nest_count = kernel_nests(&c.uses, c.nests);

@@ -28,6 +28,8 @@ static status compile(struct kernel *const *kernels, uint32_t count, const char 
   struct target_unit unit = {.kernels = marked, .count = count};
   struct target_options options = {.cpu = cpu};
   status result = target_find("cpu")->compile(&options, &unit, object);
+  for (uint32_t i = 0; i < count; i++)
+    kernel_free(marked[i]);
   arena_deinit(&arena);
   return result;
 }

@@ -109,7 +109,7 @@ struct stmt {
   struct stmt *otherwise;      /* IF */
   enum loop_kind loop;         /* FOR */
   enum loop_run run;           /* FOR */
-  int32_t width;               /* FOR in lanes or vectors: how many, 1 .. LANES_MAX; together: 2 .. TOGETHER_MAX; else 0 */
+  int32_t width;               /* FOR in lanes: how many, 1 .. LANES_MAX; vectors: from 2; together: 2 .. TOGETHER_MAX; else 0 */
   uint32_t local;              /* FOR: its variable, runs 0 .. extent-1; VAR, SET */
   expr_id value;               /* FOR: extent (i64; below 1: no iteration); VAR: initial; SET, STORE: the value;
                              IF, WHILE, CHECK: the condition (CHECK: must hold) */

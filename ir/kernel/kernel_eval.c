@@ -271,12 +271,6 @@ static void run_turns(struct eval *ev, const struct stmt *s) {
 
 /* ---- sums that are split over lanes ---- */
 
-/* The red loop of vectors that is all of the body of these, or s itself; NULL: none. */
-static const struct stmt *split_loop(const struct stmt *s) {
-  while (s->run != RUN_VECTORS && s->body && !s->body->next && s->body->kind == STMT_FOR && s->body->loop == LOOP_RED)
-    s = s->body;
-  return s->run == RUN_VECTORS ? s : NULL;
-}
 static int64_t identity_of(enum scalar_op op, enum dtype dtype) {
   bool is_unsigned = dtype_is_unsigned(dtype) || dtype == DTYPE_BOOL;
   int64_t least = is_unsigned ? 0 : INT64_MIN >> (64 - 8 * (int)dtype_size(dtype));
@@ -328,9 +322,10 @@ static void run_split(struct eval *ev, const struct stmt *s, const struct stmt *
   free(parts);
 }
 static void run_for(struct eval *ev, const struct stmt *s) {
-  const struct stmt *vectors = s->loop == LOOP_RED && !ev->split.loop ? split_loop(s) : NULL;
   struct reductions sums;
-  if (vectors && reductions_find(&ev->uses, vectors->body, false, &sums))
+  bool may = ev->uses.k && s->loop == LOOP_RED && !ev->split.loop;
+  const struct stmt *vectors = may ? split_sum(&ev->uses, s, &sums) : NULL;
+  if (vectors)
     run_split(ev, s, vectors, &sums);
   else
     run_turns(ev, s);

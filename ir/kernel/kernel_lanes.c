@@ -169,6 +169,18 @@ bool reductions_find(const struct kernel_uses *uses, const struct stmt *body, bo
   return found;
 }
 
+const struct stmt *split_sum(const struct kernel_uses *uses, const struct stmt *s, struct reductions *out) {
+  const struct stmt *outer = s;
+  while (s->run == RUN_PLAIN && s->loop == LOOP_RED && s->body && !s->body->next && s->body->kind == STMT_FOR && s->body->loop == LOOP_RED)
+    s = s->body;
+  if (s->run != RUN_VECTORS || s->loop != LOOP_RED || !reductions_find(uses, s->body, false, out))
+    return NULL;
+  for (const struct stmt *loop = outer; loop != s->body; loop = loop->body)
+    if (reads_reduction(uses, loop->value, out, UINT32_MAX))
+      return NULL;
+  return s;
+}
+
 /* ---- whether a loop may ---- */
 
 /* What must hold of an expression: nothing without vectors; under a condition no load that all lanes share. */
@@ -203,6 +215,8 @@ static bool stmt_fits(const struct legality *l, const struct stmt *s, bool condi
   bool varies = s->value != NO_EXPR && view_varies(l->view, s->value), index_varies = false;
   for (int i = 0; i < s->index_count; i++)
     index_varies = index_varies || view_varies(l->view, s->index[i]);
+  if (s->kind == STMT_BUFFER || s->kind == STMT_FETCH)
+    return false; /* steps' own: no lane has a buffer to itself */
   if ((s->kind == STMT_WHILE && !l->is_par) || (s->kind == STMT_FOR && varies))
     return false;
   if (s->kind == STMT_STORE && (!l->is_par || !index_varies || l->turning))

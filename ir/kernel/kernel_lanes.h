@@ -44,6 +44,10 @@ struct reductions {
  * local. keeps_order: float sums and products are none. */
 bool reductions_find(const struct kernel_uses *uses, const struct stmt *body, bool keeps_order, struct reductions *out);
 
+/* The red loop of vectors whose sums stay split over all turns of s: s itself, or what is all of the bodies of s and of red loops without
+ * marks inside of it. NULL: there is none, or an extent of these loops reads the sums. */
+const struct stmt *split_sum(const struct kernel_uses *uses, const struct stmt *s, struct reductions *out);
+
 /* ---- a loop as lanes ---- */
 
 struct lane_facts {

@@ -79,21 +79,28 @@ static bool uses_chain_local(const struct kernel_uses *uses, expr_id e, const st
       return true;
   return false;
 }
-static void find_chain(const struct kernel_uses *uses, struct stmt *s, bool of_tasks, struct chain *c) {
-  for (; is_par(s) && (s->run == RUN_TASKS) == of_tasks && c->count < CHAIN_MAX; s = s->body) {
-    if (uses_chain_local(uses, s->value, c) || uses_loads(uses, s->value))
-      break;
-    c->loops[c->count++] = s;
-    c->inside = s->body;
-    if (!s->body || s->body->next)
-      break;
-  }
+void chain_group(const struct kernel_uses *uses, struct chain *c) {
+  c->group_count = 0;
   for (int i = 0; i < c->count; i++) {
-    if (i > 0 && !of_tasks && loops_merge(uses, c, c->loops[i - 1], c->loops[i]))
+    if (i > 0 && loops_merge(uses, c, c->loops[i - 1], c->loops[i]))
       c->groups[c->group_count - 1].last = i;
     else
       c->groups[c->group_count++] = (struct chain_group){i, i};
   }
+}
+static void find_chain(const struct kernel_uses *uses, struct stmt *s, bool of_tasks, struct chain *c) {
+  for (; is_par(s) && (s->run == RUN_TASKS) == of_tasks && s->run != RUN_UNROLL && c->count < CHAIN_MAX; s = s->body) {
+    if (uses_chain_local(uses, s->value, c) || uses_loads(uses, s->value))
+      break;
+    c->loops[c->count++] = s;
+    c->inside = s->body;
+    if (!s->body || s->body->next || s->run == RUN_VECTORS)
+      break;
+  }
+  if (!of_tasks)
+    chain_group(uses, c);
+  for (int i = 0; of_tasks && i < c->count; i++)
+    c->groups[c->group_count++] = (struct chain_group){i, i};
 }
 
 /* ---- nests ---- */

@@ -11,7 +11,8 @@
 #define NESTS_MAX 20
 #define CONDITIONS_MAX 6
 
-/* A par loop at the top, with those that are all of its body. Neighbours that index every buffer together run as one: a group. */
+/* A par loop at the top, with those that are all of its body, up to one of vectors. Neighbours that index every buffer together run as one:
+ * a group. */
 struct chain {
   struct stmt *loops[CHAIN_MAX]; /* outermost first */
   int count;
@@ -34,6 +35,8 @@ struct kernel_nest {
   } conditions[CONDITIONS_MAX];
   int condition_count;
 };
+/* The groups of a chain without tasks anew, after its loops have changed places. */
+void chain_group(const struct kernel_uses *uses, struct chain *chain);
 /* At most NESTS_MAX. 0: the kernel's statements are no nests, they run one after the other in one thread. */
 int kernel_nests(const struct kernel_uses *uses, struct kernel_nest *out);
 

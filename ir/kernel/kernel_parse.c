@@ -22,7 +22,7 @@ static status parse_run(struct parser *p, struct stmt *s) {
     {"tasks", RUN_TASKS, 0, 0},
     {"unroll", RUN_UNROLL, 0, 0},
     {"lanes", RUN_LANES, 1, LANES_MAX},
-    {"vectors", RUN_VECTORS, 1, LANES_MAX},
+    {"vectors", RUN_VECTORS, 2, LANES_MAX},
     {"together", RUN_TOGETHER, 2, TOGETHER_MAX},
   };
   for (size_t i = 0; i < sizeof words / sizeof *words; i++) {

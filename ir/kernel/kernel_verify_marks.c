@@ -1,4 +1,4 @@
-/* kernel_verify_marks.c: what the marks of a scheduled kernel promise a target: which loops may be tasks, lanes or unrolled, and how
+/* kernel_verify_marks.c: what the marks of a scheduled kernel promise a target: which loops may be tasks, lanes, vectors, together or unrolled, and how
  * registers are indexed. */
 #include "ir/kernel/kernel_verify.h"
 
@@ -12,6 +12,9 @@ struct marks {
   uint32_t *seen;     /* by expression: the statement that looked at it */
   uint32_t stmt;
   bool lanes; /* the statement at hand stands in a loop over lanes */
+  struct arena arena;
+  struct kernel_uses uses;
+  struct lane_view view; /* of uses, where there is a loop of vectors */
 };
 
 #define WRONG(...) fail(INTERNAL, __VA_ARGS__)
@@ -89,22 +92,22 @@ static status check_unroll(const struct kernel *k, const struct stmt *s) {
   return fits ? OK : WRONG("kernel %s: an unrolled loop without a constant extent up to %d", k->name, UNROLL_MAX);
 }
 /* Vectors: what is inside runs alike in all lanes. */
-static bool may_be_vectors(const struct kernel *k, const struct stmt *s) {
-  struct arena work;
-  struct kernel_uses uses;
-  struct lane_view view;
+static bool may_be_vectors(struct marks *m, const struct stmt *s) {
   struct lane_facts facts;
-  arena_init(&work);
-  kernel_uses_find(k, &work, &uses);
-  lane_view_create(&uses, &work, &view);
-  bool may = lane_view_enter(&view, s->local, s->loop == LOOP_PAR, s->body, false, &facts);
-  arena_deinit(&work);
+  if (!m->view.uses) {
+    kernel_uses_find(m->k, &m->arena, &m->uses);
+    lane_view_create(&m->uses, &m->arena, &m->view);
+  }
+  bool may = lane_view_enter(&m->view, s->local, s->loop == LOOP_PAR, s->body, false, &facts);
+  if (may)
+    lane_view_leave(&m->view, s->local, s->body, &facts);
   return may;
 }
-static status check_vectors(const struct kernel *k, const struct stmt *s, struct place at) {
-  if (s->loop == LOOP_SEQ || at.lanes || !may_be_vectors(k, s))
+static status check_vectors(struct marks *m, const struct stmt *s, struct place at) {
+  const struct kernel *k = m->k;
+  if (s->loop == LOOP_SEQ || at.lanes || !may_be_vectors(m, s))
     return WRONG("kernel %s: vectors of a loop in lanes, or whose turns do not run alike", k->name);
-  if (s->width < 1 || s->width > LANES_MAX || (s->width & (s->width - 1)))
+  if (s->width < 2 || s->width > LANES_MAX || (s->width & (s->width - 1)))
     return WRONG("kernel %s: vectors of %d lanes", k->name, s->width);
   return OK;
 }
@@ -120,15 +123,16 @@ static status check_together(const struct kernel *k, const struct stmt *s, struc
     return WRONG("kernel %s: turns together of a loop that is not par, in lanes, or whose turns part their ways", k->name);
   return s->width >= 2 && s->width <= TOGETHER_MAX ? OK : WRONG("kernel %s: %d turns together", k->name, s->width);
 }
-static status check_run(const struct kernel *k, const struct stmt *s, struct place at) {
+static status check_run(struct marks *m, const struct stmt *s, struct place at) {
+  const struct kernel *k = m->k;
   if (!run_has_width(s->run) && s->width)
-    return WRONG("kernel %s: a width without lanes", k->name);
+    return WRONG("kernel %s: a width of a loop that has none", k->name);
   switch (s->run) {
   case RUN_PLAIN: return OK;
   case RUN_TASKS: return check_tasks(k, s, at);
   case RUN_LANES: return check_lanes(k, s, at);
   case RUN_UNROLL: return check_unroll(k, s);
-  case RUN_VECTORS: return check_vectors(k, s, at);
+  case RUN_VECTORS: return check_vectors(m, s, at);
   case RUN_TOGETHER: return check_together(k, s, at);
   }
   return WRONG("kernel %s: a loop that runs in no way", k->name);
@@ -146,7 +150,7 @@ static status check_block(struct marks *m, const struct stmt *block, struct plac
     struct place below = {
       .top = at.top && s->kind == STMT_IF, .tasks = is_loop && s->run == RUN_TASKS, .lanes = at.lanes, .vectors = at.vectors};
     if (is_loop) {
-      TRY(check_run(m->k, s, (struct place){.top = at.top, .tasks = at.tasks && s == block, .lanes = at.lanes || at.vectors}));
+      TRY(check_run(m, s, (struct place){.top = at.top, .tasks = at.tasks && s == block, .lanes = at.lanes || at.vectors}));
       m->run[s->local] = s->run;
       below.lanes = at.lanes || s->run == RUN_LANES;
       below.vectors = at.vectors || s->run == RUN_VECTORS;
@@ -159,10 +163,12 @@ static status check_block(struct marks *m, const struct stmt *block, struct plac
 
 status kernel_verify_marks(const struct kernel *k) {
   struct marks m = {.k = k};
+  arena_init(&m.arena);
   m.run = calloc(k->locals.count + 1, sizeof *m.run);
   m.seen = calloc(k->exprs.count + 1, sizeof *m.seen);
   status result = check_block(&m, k->body, (struct place){.top = true});
   free(m.run);
   free(m.seen);
+  arena_deinit(&m.arena);
   return result;
 }

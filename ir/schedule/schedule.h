@@ -83,5 +83,7 @@ char *schedule_print(const struct schedule *s, struct arena *arena);
 status schedule_apply(const struct kernel *k, const struct schedule *s, struct arena *arena, struct kernel **out);
 /* The kernel as it is, a new one, whose loops may be marked. */
 struct kernel *schedule_copy(const struct kernel *k, struct arena *arena);
+/* What such a kernel has beside its arena. */
+void kernel_free(struct kernel *k);
 
 #endif

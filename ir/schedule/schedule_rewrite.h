@@ -41,9 +41,6 @@ struct stmt **copy_loop(struct copy *c, const struct stmt *loop, struct stmt **t
 struct kernel *kernel_empty(const struct kernel *k, struct arena *arena);
 /* The statements of k behind those at *tail of `to`, which has k's arguments. */
 void kernel_append(const struct kernel *k, struct kernel *to, struct stmt **tail);
-/* What a kernel has beside its arena. */
-void kernel_free(struct kernel *k);
-
 /* Of two loops in one perfect nest, each takes the other's place. */
 void loops_swap(struct stmt *a, struct stmt *b);
 /* `pieces`, at least one, stand where the loop stood; its statement becomes the first of them. */

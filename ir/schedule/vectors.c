@@ -181,6 +181,7 @@ bool vector_plan_make(struct vector_costs *c, uint32_t local, bool is_par, doubl
   if (!lane_view_enter(&c->view, local, is_par, body, c->machine->is_strict, &facts))
     return false;
   uint32_t native = native_lanes(c, body);
+  trips = trips < 1 ? 1 : trips;
   out->native = native;
   out->lanes = lanes ? lanes : choose_lanes(c, native, trips, is_par, facts.has_red);
   out->is_long = c->machine->vector_bytes == 64 && varying_count(c) > LONG_BODY;

@@ -185,13 +185,6 @@ static void close_accumulators(struct codegen *c, uint32_t lanes, struct accumul
   codegen_flags(c);
 }
 
-/* The loop of vectors that is s itself, or all that red loops inside of s, a red one, are around; NULL: none. */
-static const struct stmt *vectors_in(const struct stmt *s) {
-  while (s->run != RUN_VECTORS && s->loop == LOOP_RED && s->body && !s->body->next && s->body->kind == STMT_FOR &&
-         s->body->loop == LOOP_RED)
-    s = s->body;
-  return s->run == RUN_VECTORS ? s : NULL;
-}
 /* Red loops around the vector loop, as long as they hold nothing else, keep the accumulators wide. */
 static void emit_nest(struct codegen *c, const struct stmt *s, const struct stmt *vectors, const struct vector_plan *plan) {
   value extent = emit_expr(c, s->value);
@@ -208,19 +201,16 @@ static void emit_nest(struct codegen *c, const struct stmt *s, const struct stmt
 }
 
 bool emit_for_vectors(struct codegen *c, const struct stmt *s) {
-  const struct stmt *vectors = vectors_in(s);
-  if (!vectors || c->lanes > 1 || c->copies > 1 || c->no_lanes)
+  struct accumulators a;
+  bool is_par = s->loop == LOOP_PAR;
+  const struct stmt *vectors = !is_par ? split_sum(&c->uses, s, &a.r) : s->run == RUN_VECTORS ? s : NULL;
+  if (!vectors || c->lanes > 1 || c->no_lanes)
     return false;
   struct vector_plan plan = vectors_plan(c, vectors, loop_trips(c->k, vectors->value));
-  if (s->loop == LOOP_PAR) {
-    emit_nest(c, s, vectors, &plan);
-    return true;
-  }
-  struct accumulators a;
-  if (!reductions_find(&c->uses, vectors->body, false, &a.r))
-    return false;
-  open_accumulators(c, plan.lanes, &a);
+  if (!is_par)
+    open_accumulators(c, plan.lanes, &a);
   emit_nest(c, s, vectors, &plan);
-  close_accumulators(c, plan.lanes, &a);
+  if (!is_par)
+    close_accumulators(c, plan.lanes, &a);
   return true;
 }

@@ -149,7 +149,7 @@ static void emit_unrolled(struct codegen *c, const struct stmt *s) {
     emit_square_copy(c, s);
     return;
   }
-  if (count >= ROLLED_MIN && !c->in_rolled && operations_of(c, s->body) > LONG_BODY && !stores_registers(c, s->body)) {
+  if (count >= ROLLED_MIN && c->lanes == 1 && !c->in_rolled && operations_of(c, s->body) > LONG_BODY && !stores_registers(c, s->body)) {
     emit_rolled(c, s, count);
     return;
   }

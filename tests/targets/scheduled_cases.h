@@ -77,6 +77,13 @@ static const struct scheduled_case scheduled[] = {
    "    var v3: i32 = 7:i32 red i7 < n1 vectors 8 { v3 = xor(v3, b[i7]) } f[] = v3 } }",
    {{1, 1}, {3, 64}, {5, 77}, {40, 16}, {2, 0}, {0, 9}, {-1}},
    false},
+  /* sums that are added up for each turn of a written loop; and one that its own extent reads, which is not split */
+  {"kernel splits(in a: f32[3,n0], out b: f32[], out c: i64[], out d: f32[n0,3]) sizes 1 { par i0 < 1 { var v0: f32 = 0:f32"
+   "  red i1 < 3 unroll { red i2 < n0 vectors 16 { v0 = add(v0, a[i1,i2]) } } b[] = v0"
+   "  var v1: i64 = 5 red i3 < v1 vectors 8 { v1 = add(v1, i3) } c[] = v1 }"
+   "  par i4 < n0 vectors 16 { par i5 < 3 unroll { d[i4,i5] = a[i5,i4] } } }",
+   {{1}, {40}, {0}, {-1}},
+   false},
   /* turns that run together with vectors: rows that share a factor, and columns that share lines */
   {"kernel together(in a: f32[n0,40], in b: f32[40,24], out c: f32[n0,24], out d: f32[40,n0]) sizes 1 {"
    "  par i0 < n0 together 6 { par i1 < 24 vectors 16 { var v0: f32 = 0:f32 red i2 < 40 { v0 = fma(a[i0,i2], b[i2,i1], v0) }"
