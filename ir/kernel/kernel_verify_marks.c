@@ -1,5 +1,5 @@
-/* kernel_verify_marks.c: what the marks of a scheduled kernel promise a target: which loops may be tasks, lanes, vectors, together or unrolled, and how
- * registers are indexed. */
+/* kernel_verify_marks.c: what the marks of a scheduled kernel promise a target: which loops may be tasks, lanes, vectors, together or
+ * unrolled, and how registers are indexed. */
 #include "ir/kernel/kernel_verify.h"
 
 #include <stdlib.h>
