@@ -88,10 +88,8 @@ uint32_t emit_kernel_number(struct emitter *e, const struct flow_node *node) {
   number = e->kernels.count;
   const char *name = arena_printf(e->arena, "%s_%u", node->kernel->name, number);
   vec_push(&e->kernels, named_copy(e, node->kernel, name));
-  for (uint32_t i = 0; i < e->build->cpus.count; i++) {
-    const struct kernel *scheduled = node->scheduled ? node->scheduled[i].kernel : NULL;
-    vec_push(&e->scheduled[i], named_copy(e, scheduled ? scheduled : node->kernel, name));
-  }
+  for (uint32_t i = 0; i < e->build->cpus.count; i++)
+    vec_push(&e->scheduled[i], named_copy(e, node->scheduled[i].kernel, name));
   map_insert(&e->kernel_numbers, key, number);
   return number;
 }

@@ -140,28 +140,26 @@ status scheduled_verify(const struct flow *f) {
   return OK;
 }
 
-/* The first node of the flow with this kernel. */
-static flow_id first_with(const struct flow *f, flow_id id) {
-  uint64_t hash = kernel_hash(f->nodes.items[id]->kernel);
-  for (flow_id i = 1; i < id; i++)
-    if (f->nodes.items[i] && f->nodes.items[i]->op == FLOW_KERNEL && kernel_hash(f->nodes.items[i]->kernel) == hash)
-      return i;
-  return id;
-}
-static void print_node(FILE *out, const struct flow *f, flow_id id, int indent, struct arena *arena) {
+/* known: ids of nodes of this flow that were printed, by kernel_hash. */
+static void print_node(FILE *out, const struct flow *f, flow_id id, int indent, struct map *known, struct arena *arena) {
   const struct flow_node *n = f->nodes.items[id];
-  flow_id first = first_with(f, id);
+  const char *key = kernel_hash_text(kernel_hash(n->kernel), arena);
+  uint32_t first;
   fprintf(out, "%*s#%u %s:", indent, "", id, n->kernel->name);
-  if (first != id)
+  if (map_find(known, key, &first)) {
     fprintf(out, " as #%u\n", first);
-  for (uint32_t i = 0; first == id && i < n->scheduled_count; i++) {
+    return;
+  }
+  map_insert(known, key, id);
+  for (uint32_t i = 0; i < n->scheduled_count; i++) {
     const struct scheduled_kernel *s = &n->scheduled[i];
     if (n->scheduled_count > 1)
       fprintf(out, "\n%*s%s:", indent, "", s->cpu);
-    fprintf(out, " %s\n%s", s->steps ? s->steps : "plain loops", kernel_print(s->kernel, arena));
+    fprintf(out, " %s\n%s", s->steps ? s->steps : PLAIN_LOOPS, kernel_print(s->kernel, arena));
   }
 }
 static void print_schedules(FILE *out, const struct flow *f, int indent, struct arena *arena) {
+  struct map known = {0};
   for (flow_id id = 1; id < f->nodes.count; id++) {
     const struct flow_node *n = f->nodes.items[id];
     for (uint32_t r = 0; n && (n->op == FLOW_IF || n->op == FLOW_WHILE) && r < n->region_count; r++) {
@@ -169,7 +167,8 @@ static void print_schedules(FILE *out, const struct flow *f, int indent, struct 
       print_schedules(out, n->branches[r], indent + 2, arena);
     }
     if (n && n->op == FLOW_KERNEL)
-      print_node(out, f, id, indent, arena);
+      print_node(out, f, id, indent, &known, arena);
   }
+  map_deinit(&known);
 }
 void scheduled_print(const struct flow *f, struct arena *arena, FILE *out) { print_schedules(out, f, 0, arena); }

@@ -19,7 +19,7 @@ static void print_nest(const struct printer *p, const struct nest *n, const char
   for (uint32_t i = n->shared > 0; all.items.count > 1 && i < all.items.count; i++) {
     const struct candidate *c = &all.items.items[i];
     fprintf(p->out, "%c %12.0f  ", i == best ? '>' : ' ', c->cycles);
-    fprintf(p->out, "%s\n", c->steps ? candidate_text(c, n->arena) : "plain loops");
+    fprintf(p->out, "%s\n", c->steps ? candidate_text(c, n->arena) : PLAIN_LOOPS);
   }
   vec_free(&all.items);
 }

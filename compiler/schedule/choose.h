@@ -12,6 +12,9 @@
 #include "ir/schedule/cost.h"
 #include "ir/schedule/schedule.h"
 
+/* What texts say of a nest or kernel without steps. */
+#define PLAIN_LOOPS "plain loops"
+
 /* One way to run a nest. */
 struct candidate {
   const char *steps; /* NULL: as plain loops, some of which become vectors (vectors_choose); so do those of nests that `part` made */

@@ -13,8 +13,8 @@
 #include "ir/kernel/kernel_nests.h"
 #include "ir/schedule/vectors.h"
 
-#define TRIPS_LEAST 3
 #define SHORT_VECTORS 4 /* of a row; its rest weighs */
+#define MAP_TURNS_MIN 4 /* that run together, where nothing is summed up */
 #define WRITTEN_MOST 64 /* operations of a loop among lanes whose turns are written one after the other */
 
 struct chooser {
@@ -24,29 +24,17 @@ struct chooser {
   struct vector_costs costs;
   struct kernel_nest nests[NESTS_MAX];
   int nest_count;
+  int fused; /* sums of products */
 };
 
 /* ---- sums of products ---- */
 
-/* A sum of products rounds once for each term where the machine can: x = x + a * b. */
-static void fuse_sum(struct kernel *k, struct stmt *s) {
-  struct expr x = *expr_get(k, s->value);
-  for (int i = 0; x.op == SCALAR_ADD && (x.dtype == DTYPE_FLOAT || x.dtype == DTYPE_DOUBLE) && i < 2; i++) {
-    expr_id self = expr_operand(k, s->value, i), product = expr_operand(k, s->value, 1 - i);
-    if (!expr_is_local(k, self, s->local) || expr_get(k, product)->op != SCALAR_MUL)
-      continue;
-    expr_id operands[3] = {expr_operand(k, product, 0), expr_operand(k, product, 1), self};
-    s->value = expr_make(k, SCALAR_FMA, (enum dtype)x.dtype, operands, 3);
-    return;
-  }
-}
-static void fuse_sums(struct kernel *k, struct stmt *s, const struct stmt *end) {
-  for (; s != end; s = s->next) {
-    if (s->kind == STMT_SET)
-      fuse_sum(k, s);
-    fuse_sums(k, s->body, NULL);
-    fuse_sums(k, s->otherwise, NULL);
-  }
+/* What waits in a local; an element of an update in place rounds as it stands. */
+static int fuse_sums(struct kernel *k, struct stmt *s, const struct stmt *end) {
+  int found = 0;
+  for (; s != end; s = s->next)
+    found += (s->kind == STMT_SET && stmt_fuse_product(k, s)) + fuse_sums(k, s->body, NULL) + fuse_sums(k, s->otherwise, NULL);
+  return found;
 }
 
 /* ---- loops that are written out ---- */
@@ -105,13 +93,8 @@ static void choose_in(struct chooser *c, struct stmt *s, const struct stmt *end)
 
 /* ---- chains ---- */
 
-static uint32_t local_of(const struct chain *chain, int group) { return chain->loops[chain->groups[group].last]->local; }
-static double trips_of(const struct kernel *k, const struct chain *chain, int group) {
-  double trips = 1;
-  for (int i = chain->groups[group].first; i <= chain->groups[group].last; i++)
-    trips *= loop_trips(k, chain->loops[i]->value);
-  return trips;
-}
+static uint32_t local_of(const struct chain *chain, int group) { return group_loop(chain, group)->local; }
+static double trips_of(const struct chooser *c, const struct chain *chain, int group) { return group_trips(c->k, chain, group); }
 
 /* Writes the groups' loops in this order. */
 static void order_groups(struct chain *chain, const int *order) {
@@ -143,13 +126,12 @@ static bool take_lanes(struct chooser *c, struct chain *chain, struct vector_pla
   double all = 1, best;
   int chosen = -1;
   for (int i = 0; i < chain->group_count; i++)
-    all *= trips_of(c->k, chain, i);
+    all *= trips_of(c, chain, i);
   best = all * block_operations(&c->costs, chain->inside);
   for (int i = chain->group_count - 1; i >= 0; i--) {
     struct vector_plan plan;
-    double trips = trips_of(c->k, chain, i);
-    if (trips >= TRIPS_LEAST && vector_plan_make(&c->costs, local_of(chain, i), true, trips, chain->inside, 0, &plan) &&
-        plan.cost * all / trips < best) {
+    double trips = trips_of(c, chain, i);
+    if (vector_plan_make(&c->costs, local_of(chain, i), true, trips, chain->inside, 0, &plan) && plan.cost * all / trips < best) {
       best = plan.cost * all / trips;
       chosen = i;
       *out = plan;
@@ -162,12 +144,12 @@ static bool take_lanes(struct chooser *c, struct chain *chain, struct vector_pla
 
 /* ---- iterations that run together ---- */
 
-/* Loads that a loop's iterations share, loads that differ; and nothing that would part their ways. */
+/* Loads of a loop's iterations. */
 struct sharing {
-  struct chooser *c;
+  const struct chooser *c;
   uint32_t lane, other;
   bool *seen;         /* by expression */
-  int shared, single; /* `single`: those of one element for all lanes, of each turn another one */
+  int shared, single; /* that they share; those of one element for all lanes, of each turn another one */
 };
 static void count_loads(struct sharing *s, expr_id e) {
   const struct kernel *k = s->c->k;
@@ -181,25 +163,20 @@ static void count_loads(struct sharing *s, expr_id e) {
   for (int i = 0; i < x->count; i++)
     count_loads(s, expr_operand(k, e, i));
 }
-static bool can_share(struct sharing *s, const struct stmt *t, bool inside_red) {
+static void count_in(struct sharing *s, const struct stmt *t, bool inside_red) {
   for (; t; t = t->next) {
-    bool loops = t->kind == STMT_FOR;
-    if (t->kind == STMT_IF || t->kind == STMT_WHILE || t->kind == STMT_CHECK || (loops && uses_local(&s->c->uses, t->value, s->other)))
-      return false;
     if (inside_red)
       count_loads(s, t->value);
-    if (!can_share(s, t->body, inside_red || (loops && t->loop == LOOP_RED)))
-      return false;
+    count_in(s, t->body, inside_red || (t->kind == STMT_FOR && t->loop == LOOP_RED));
   }
-  return true;
 }
-/* Whether a group's iterations may run together with the vectors of the last one. out->seen is gone. */
-static bool may_share(struct chooser *c, const struct chain *chain, int group, struct sharing *out) {
-  *out = (struct sharing){.c = c, .lane = local_of(chain, chain->group_count - 1), .other = local_of(chain, group)};
-  out->seen = calloc(c->k->exprs.count + 1, sizeof *out->seen);
-  bool may = can_share(out, chain->inside, false);
-  free(out->seen);
-  return may;
+/* Of sums over which a group's iterations run together with the vectors of the last one. */
+static struct sharing count_shared(const struct chooser *c, const struct chain *chain, int group) {
+  struct sharing s = {.c = c, .lane = local_of(chain, chain->group_count - 1), .other = local_of(chain, group)};
+  s.seen = calloc(c->k->exprs.count + 1, sizeof *s.seen);
+  count_in(&s, chain->inside, false);
+  free(s.seen);
+  return s;
 }
 /* A transposition: lanes are gathered along a loop whose neighbours lie side by side in another: run together, they use up
  * the cache lines that the gathers fetch. */
@@ -219,19 +196,19 @@ static bool transposes(const struct chooser *c, uint32_t lane, uint32_t other) {
 
 static void mark_together(struct chain *chain, int group, uint32_t count) {
   move_group(chain, group, chain->group_count - 2);
-  struct stmt *loop = chain->loops[chain->groups[chain->group_count - 2].last];
+  struct stmt *loop = group_loop(chain, chain->group_count - 2);
   loop->run = RUN_TOGETHER;
   loop->width = (int32_t)count;
 }
 /* At most so many vectors of each of several turns. */
 static void limit_lanes(const struct chooser *c, const struct chain *chain, struct vector_plan *plan, uint32_t vectors) {
   uint32_t most = vectors * plan->native;
-  plan->lanes = lanes_that_fit(plan->lanes < most ? plan->lanes : most, plan->native, trips_of(c->k, chain, chain->group_count - 1));
+  plan->lanes = lanes_that_fit(plan->lanes < most ? plan->lanes : most, plan->native, trips_of(c, chain, chain->group_count - 1));
 }
 /* As many as leave the turns' sums in registers: what is read once more for each part of the columns comes from afar. is_product: elements
  * are loaded for all lanes, and that is less the more there are. */
 static void widen_lanes(const struct chooser *c, const struct chain *chain, struct vector_plan *plan, uint32_t turns, bool is_product) {
-  double trips = trips_of(c->k, chain, chain->group_count - 1);
+  double trips = trips_of(c, chain, chain->group_count - 1);
   if (plan->lanes < plan->native)
     return; /* they are all */
   plan->lanes = plan->native;
@@ -241,22 +218,10 @@ static void widen_lanes(const struct chooser *c, const struct chain *chain, stru
     plan->lanes = lanes_that_fit(plan->lanes, plan->native, trips);
 }
 
-static void share_lines(struct chooser *c, struct chain *chain, struct vector_plan *plan) {
-  struct sharing shared;
-  for (int i = chain->group_count - 2; i >= 0; i--) {
-    double trips = trips_of(c->k, chain, i);
-    if (trips < 4 || !transposes(c, local_of(chain, chain->group_count - 1), local_of(chain, i)) || !may_share(c, chain, i, &shared))
-      continue;
-    limit_lanes(c, chain, plan, 1);
-    mark_together(chain, i, trips < TOGETHER_MAX ? (uint32_t)trips : TOGETHER_MAX);
-    return;
-  }
-}
-
 /* As many as registers last for; of a known number a divisor. */
 static uint32_t rows_together(const struct chooser *c, const struct chain *chain, int group) {
   uint32_t most = c->machine->vector_bytes == 64 ? 8 : 6;
-  double trips = trips_of(c->k, chain, group);
+  double trips = trips_of(c, chain, group);
   for (int i = chain->groups[group].first; i <= chain->groups[group].last; i++)
     if (!expr_is_const(c->k, chain->loops[i]->value, NULL))
       return most;
@@ -267,18 +232,6 @@ static uint32_t rows_together(const struct chooser *c, const struct chain *chain
       return n;
   return most;
 }
-static void share_factor(struct chooser *c, struct chain *chain, struct vector_plan *plan) {
-  struct sharing s;
-  for (int i = chain->group_count - 2; i >= 0; i--) {
-    if (trips_of(c->k, chain, i) < 2 || !may_share(c, chain, i, &s) || !s.shared)
-      continue;
-    uint32_t turns = rows_together(c, chain, i);
-    widen_lanes(c, chain, plan, turns, s.single > 0);
-    mark_together(chain, i, turns);
-    return;
-  }
-}
-
 /* What takes long, differs from lane to lane and is the same for all turns of a loop: a channel's deviation, of all pixels. */
 static bool shares_effort(const struct chooser *c, expr_id e, uint32_t lane, uint32_t other, bool *seen) {
   const struct kernel *k = c->k;
@@ -313,20 +266,39 @@ static bool is_ragged(const struct chooser *c, const struct chain *chain, const 
   }
   return trips % plan->lanes && trips < SHORT_VECTORS * plan->lanes;
 }
-static void share_values(struct chooser *c, struct chain *chain, struct vector_plan *plan) {
-  struct sharing s;
-  bool ragged = is_ragged(c, chain, plan);
-  for (int i = chain->group_count - 2; i >= 0; i--) {
-    uint32_t lane = local_of(chain, chain->group_count - 1), other = local_of(chain, i);
-    if (trips_of(c->k, chain, i) < 4 || !(ragged || block_shares_effort(c, chain->inside, lane, other)) || !may_share(c, chain, i, &s))
-      continue;
-    limit_lanes(c, chain, plan, 2);
-    mark_together(chain, i, rows_together(c, chain, i));
-    return;
-  }
+/* Which iterations run together, of the groups from the innermost on whose turns may: false, these do not. */
+typedef bool share_with(struct chooser *c, struct chain *chain, int group, struct vector_plan *plan);
+
+static bool share_factor(struct chooser *c, struct chain *chain, int group, struct vector_plan *plan) {
+  struct sharing s = count_shared(c, chain, group);
+  if (!s.shared)
+    return false;
+  uint32_t turns = rows_together(c, chain, group);
+  widen_lanes(c, chain, plan, turns, s.single > 0);
+  mark_together(chain, group, turns);
+  return true;
 }
-static bool has_together(const struct chain *chain) {
-  return chain->group_count > 1 && chain->loops[chain->groups[chain->group_count - 2].last]->run == RUN_TOGETHER;
+static bool share_lines(struct chooser *c, struct chain *chain, int group, struct vector_plan *plan) {
+  double trips = trips_of(c, chain, group);
+  if (trips < MAP_TURNS_MIN || !transposes(c, local_of(chain, chain->group_count - 1), local_of(chain, group)))
+    return false;
+  limit_lanes(c, chain, plan, 1);
+  mark_together(chain, group, trips < TOGETHER_MAX ? (uint32_t)trips : TOGETHER_MAX);
+  return true;
+}
+static bool share_values(struct chooser *c, struct chain *chain, int group, struct vector_plan *plan) {
+  uint32_t lane = local_of(chain, chain->group_count - 1), other = local_of(chain, group);
+  if (trips_of(c, chain, group) < MAP_TURNS_MIN || !(is_ragged(c, chain, plan) || block_shares_effort(c, chain->inside, lane, other)))
+    return false;
+  limit_lanes(c, chain, plan, 2);
+  mark_together(chain, group, rows_together(c, chain, group));
+  return true;
+}
+static bool take_together(struct chooser *c, struct chain *chain, share_with *share, struct vector_plan *plan) {
+  for (int i = chain->group_count - 2; i >= 0; i--)
+    if (trips_of(c, chain, i) >= 2 && !turns_part_ways(&c->uses, chain->inside, local_of(chain, i)) && share(c, chain, i, plan))
+      return true;
+  return false;
 }
 
 static void choose_chain(struct chooser *c, struct chain *chain) {
@@ -335,57 +307,41 @@ static void choose_chain(struct chooser *c, struct chain *chain) {
     choose_in(c, chain->inside, NULL);
     return;
   }
-  int last = chain->group_count - 1;
+  int before = chain->group_count;
   chain_group(&c->uses, chain); /* neighbours that were none before may run as one */
-  if (chain->group_count - 1 < last) {
-    last = chain->group_count - 1;
-    vector_plan_make(&c->costs, local_of(chain, last), true, trips_of(c->k, chain, last), chain->inside, 0, &plan);
-  }
-  if (!plan.has_check)
-    (plan.has_red ? share_factor : share_lines)(c, chain, &plan);
-  if (!plan.has_check && !plan.has_red && !has_together(chain))
-    share_values(c, chain, &plan);
+  int last = chain->group_count - 1;
+  if (chain->group_count < before)
+    vector_plan_make(&c->costs, local_of(chain, last), true, trips_of(c, chain, last), chain->inside, 0, &plan);
+  if (plan.has_red)
+    take_together(c, chain, share_factor, &plan);
+  else if (!take_together(c, chain, share_lines, &plan))
+    take_together(c, chain, share_values, &plan);
   mark_vectors(c, chain->loops[chain->count - 1], plan.lanes);
 }
 
 /* ---- a kernel ---- */
 
-static bool any_marked(const struct stmt *s);
-static bool is_marked(const struct stmt *s) {
-  return (s->kind == STMT_FOR && s->run != RUN_PLAIN) || any_marked(s->body) || any_marked(s->otherwise);
-}
-static bool any_marked(const struct stmt *s) {
-  while (s && !is_marked(s))
-    s = s->next;
-  return s != NULL;
-}
 static void fuse_nest(struct chooser *c, struct stmt *s) {
-  if (c->machine->has_fma && !is_marked(s))
-    fuse_sums(c->k, s, s->next);
+  if (c->machine->has_fma && !stmt_is_marked(s))
+    c->fused += fuse_sums(c->k, s, s->next);
 }
 static void choose_nest(struct chooser *c, struct stmt *s) {
   int i = 0;
+  if (stmt_is_marked(s))
+    return; /* whoever did it has said all */
   while (i < c->nest_count && c->nests[i].body != s)
     i++;
-  if (is_marked(s))
-    return; /* whoever did it has said all */
   if (i < c->nest_count)
     choose_chain(c, &c->nests[i].chain);
   else
     choose_in(c, s, s->next);
 }
 
-/* The nests of what one task runs, where some that were joined there have no marks; else NULL. */
-static struct stmt *joined_nests(struct stmt *s) {
+/* What one task runs. */
+static struct stmt *task_body(struct stmt *s) {
   while (s && s->kind == STMT_FOR && s->run == RUN_TASKS && !s->next)
     s = s->body;
-  bool found = false;
-  for (const struct stmt *t = s; t; t = t->next) {
-    if (t->kind != STMT_BUFFER && (t->kind != STMT_FOR || t->loop != LOOP_PAR))
-      return NULL;
-    found = found || (t->kind == STMT_FOR && !stmt_is_scheduled(t));
-  }
-  return found && s->next ? s : NULL;
+  return s;
 }
 /* What no step has marked: statements at the top, under `if`s there, and nests that were joined. */
 static void each_plain(struct chooser *c, struct stmt *s, void (*act)(struct chooser *c, struct stmt *s)) {
@@ -393,8 +349,8 @@ static void each_plain(struct chooser *c, struct stmt *s, void (*act)(struct cho
     if (!stmt_is_scheduled(s)) {
       if (s->kind != STMT_IF)
         act(c, s);
-    } else if (s->kind == STMT_FOR && s->run == RUN_TASKS) {
-      each_plain(c, joined_nests(s->body), act);
+    } else if (s->kind == STMT_FOR && s->run == RUN_TASKS && block_joins_nests(task_body(s->body))) {
+      each_plain(c, task_body(s->body), act);
     }
     if (s->kind == STMT_IF) {
       each_plain(c, s->body, act);
@@ -404,14 +360,15 @@ static void each_plain(struct chooser *c, struct stmt *s, void (*act)(struct cho
 }
 
 struct kernel *vectors_choose(const struct kernel *k, const struct machine *machine, struct arena *arena) {
-  struct chooser c = {.machine = machine};
+  struct chooser c = {.machine = machine, .k = schedule_copy(k, arena)};
   struct arena work;
   arena_init(&work);
-  c.k = schedule_copy(k, &work);
   each_plain(&c, c.k->body, fuse_nest);
-  struct kernel *fused = c.k;
-  c.k = schedule_copy(fused, arena); /* without the products that nobody uses any more: costs count expressions */
-  kernel_free(fused);
+  if (c.fused) { /* costs count expressions: without the products that nobody uses any more */
+    struct kernel *fused = c.k;
+    c.k = schedule_copy(fused, arena);
+    kernel_free(fused);
+  }
   kernel_uses_find(c.k, &work, &c.uses);
   vector_costs_create(&c.uses, machine, &work, &c.costs);
   c.nest_count = kernel_nests(&c.uses, c.nests);

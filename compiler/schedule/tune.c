@@ -12,14 +12,13 @@
 #include "compiler/schedule/measure.h"
 
 #define SECONDS_OF_NEST 0.1 /* of measuring; half of what is left where that is less */
-#define PLAIN_WORDS "plain loops"
 
 static double seconds_now(void) {
   struct timespec t;
   clock_gettime(CLOCK_MONOTONIC, &t);
   return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
-static const char *words_of(const struct candidate *c) { return c->steps ? c->steps : PLAIN_WORDS; }
+static const char *words_of(const struct candidate *c) { return c->steps ? c->steps : PLAIN_LOOPS; }
 
 status tuner_open(struct tuner *t) {
   if (t->folder && mkdir(t->folder, 0777) != 0 && errno != EEXIST)

@@ -404,12 +404,36 @@ struct stmt *stmt_check(struct kernel *k, struct stmt **tail, expr_id condition,
   return s;
 }
 
-static bool any_is_scheduled(const struct stmt *s) {
-  while (s && !stmt_is_scheduled(s))
-    s = s->next;
-  return s != NULL;
+static bool is_made(const struct stmt *s, bool any_mark) {
+  if (s->kind == STMT_FOR && (s->run == RUN_TASKS || s->run == RUN_LANES || (any_mark && s->run != RUN_PLAIN)))
+    return true;
+  if (s->kind == STMT_BUFFER || s->kind == STMT_FETCH)
+    return true;
+  for (const struct stmt *t = s->body; t; t = t->next)
+    if (is_made(t, any_mark))
+      return true;
+  for (const struct stmt *t = s->otherwise; t; t = t->next)
+    if (is_made(t, any_mark))
+      return true;
+  return false;
 }
-bool stmt_is_scheduled(const struct stmt *s) {
-  bool is_made = s->kind == STMT_FOR && (s->run == RUN_TASKS || s->run == RUN_LANES);
-  return is_made || s->kind == STMT_BUFFER || s->kind == STMT_FETCH || any_is_scheduled(s->body) || any_is_scheduled(s->otherwise);
+bool stmt_is_scheduled(const struct stmt *s) { return is_made(s, false); }
+bool stmt_is_marked(const struct stmt *s) { return is_made(s, true); }
+bool stmts_are_marked(const struct stmt *block) {
+  while (block && !stmt_is_marked(block))
+    block = block->next;
+  return block != NULL;
+}
+
+const char *const loop_run_words[LOOP_RUNS] = {
+  [RUN_PLAIN] = "plain",   [RUN_TASKS] = "tasks",     [RUN_LANES] = "lanes",
+  [RUN_UNROLL] = "unroll", [RUN_VECTORS] = "vectors", [RUN_TOGETHER] = "together",
+};
+bool run_takes_width(enum loop_run run, int64_t width) {
+  switch (run) {
+  case RUN_LANES: return width >= 1 && width <= LANES_MAX;
+  case RUN_VECTORS: return width >= 2 && width <= LANES_MAX && (width & (width - 1)) == 0; /* its lanes are added up in halves */
+  case RUN_TOGETHER: return width >= 2 && width <= TOGETHER_MAX;
+  default: return width == 0;
+  }
 }

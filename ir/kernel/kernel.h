@@ -195,8 +195,15 @@ struct stmt *stmt_buffer(struct kernel *k, struct stmt **tail, uint32_t buffer);
 struct stmt *stmt_fetch(struct kernel *k, struct stmt **tail, uint32_t buffer, const expr_id *index, int count);
 /* It, or something in it, was made by steps of a schedule: loops of tasks or lanes, blocks' buffers, hints. */
 bool stmt_is_scheduled(const struct stmt *s);
-/* Whether a loop's mark has a width. */
+/* The same, or a loop in it has any mark: whoever made it has said how it runs, and which products are fused. */
+bool stmt_is_marked(const struct stmt *s);
+bool stmts_are_marked(const struct stmt *block); /* one of them is */
+
+#define LOOP_RUNS (RUN_TOGETHER + 1)
+extern const char *const loop_run_words[LOOP_RUNS]; /* of texts */
+/* Whether a loop's mark has a width; and whether it may have this one. */
 static inline bool run_has_width(enum loop_run run) { return run == RUN_LANES || run == RUN_VECTORS || run == RUN_TOGETHER; }
+bool run_takes_width(enum loop_run run, int64_t width);
 
 /* kernel_verify.c: INTERNAL with what is wrong (dtype of an operand, a local used outside its loop, a count of indices ...) */
 status kernel_verify(const struct kernel *k);

@@ -4,7 +4,6 @@
  * lane by lane, and the lanes' sums are added up as targets do it: the same bits. */
 #include "ir/kernel/kernel_eval.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -271,19 +270,6 @@ static void run_turns(struct eval *ev, const struct stmt *s) {
 
 /* ---- sums that are split over lanes ---- */
 
-static int64_t identity_of(enum scalar_op op, enum dtype dtype) {
-  bool is_unsigned = dtype_is_unsigned(dtype) || dtype == DTYPE_BOOL;
-  int64_t least = is_unsigned ? 0 : INT64_MIN >> (64 - 8 * (int)dtype_size(dtype));
-  if (dtype_is_float(dtype))
-    return expr_double_to_bits(dtype, op == SCALAR_ADD ? -0.0 : op == SCALAR_MUL ? 1 : op == SCALAR_MIN ? INFINITY : -INFINITY);
-  switch (op) {
-  case SCALAR_MUL: return scalar_wrap(dtype, 1);
-  case SCALAR_AND: return scalar_wrap(dtype, -1);
-  case SCALAR_MIN: return scalar_wrap(dtype, ~least);
-  case SCALAR_MAX: return least;
-  default: return 0;
-  }
-}
 static int64_t combine(const struct eval *ev, const struct reduction *r, int64_t a, int64_t b) {
   uint8_t dtype = (uint8_t)ev->k->locals.items[r->local].dtype;
   return scalar_eval(r->op, (enum dtype)dtype, (uint8_t[]){dtype, dtype}, (int64_t[]){a, b});
@@ -305,7 +291,7 @@ static void run_split(struct eval *ev, const struct stmt *s, const struct stmt *
     ev->split.lane = lane;
     for (int i = 0; i < sums->count; i++) {
       uint32_t local = sums->items[i].local;
-      ev->locals[local] = cell_bits(identity_of(sums->items[i].op, ev->k->locals.items[local].dtype));
+      ev->locals[local] = cell_bits(reduction_identity(sums->items[i].op, ev->k->locals.items[local].dtype));
     }
     run_turns(ev, s);
     for (int i = 0; i < sums->count; i++) {

@@ -1,8 +1,11 @@
 /* kernel_lanes.c: see kernel_lanes.h. */
 #include "ir/kernel/kernel_lanes.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "ir/kernel/scalar.h"
 
 /* ---- what varies ---- */
 
@@ -169,6 +172,20 @@ bool reductions_find(const struct kernel_uses *uses, const struct stmt *body, bo
   return found;
 }
 
+int64_t reduction_identity(enum scalar_op op, enum dtype dtype) {
+  bool is_unsigned = dtype_is_unsigned(dtype) || dtype == DTYPE_BOOL;
+  int64_t least = is_unsigned ? 0 : INT64_MIN >> (64 - 8 * (int)dtype_size(dtype));
+  if (dtype_is_float(dtype))
+    return expr_double_to_bits(dtype, op == SCALAR_ADD ? -0.0 : op == SCALAR_MUL ? 1 : op == SCALAR_MIN ? INFINITY : -INFINITY);
+  switch (op) {
+  case SCALAR_MUL: return scalar_wrap(dtype, 1);
+  case SCALAR_AND: return scalar_wrap(dtype, -1);
+  case SCALAR_MIN: return scalar_wrap(dtype, ~least);
+  case SCALAR_MAX: return least;
+  default: return 0;
+  }
+}
+
 const struct stmt *split_sum(const struct kernel_uses *uses, const struct stmt *s, struct reductions *out) {
   const struct stmt *outer = s;
   while (s->run == RUN_PLAIN && s->loop == LOOP_RED && s->body && !s->body->next && s->body->kind == STMT_FOR && s->body->loop == LOOP_RED)
@@ -182,6 +199,14 @@ const struct stmt *split_sum(const struct kernel_uses *uses, const struct stmt *
 }
 
 /* ---- whether a loop may ---- */
+
+bool turns_part_ways(const struct kernel_uses *uses, const struct stmt *s, uint32_t loop) {
+  for (; s; s = s->next)
+    if (s->kind == STMT_IF || s->kind == STMT_WHILE || s->kind == STMT_CHECK || (s->kind == STMT_FOR && uses_local(uses, s->value, loop)) ||
+        turns_part_ways(uses, s->body, loop))
+      return true;
+  return false;
+}
 
 /* What must hold of an expression: nothing without vectors; under a condition no load that all lanes share. */
 static bool expr_fits(const struct lane_view *v, expr_id e, bool conditional, bool *seen) {

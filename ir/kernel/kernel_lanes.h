@@ -44,11 +44,17 @@ struct reductions {
  * local. keeps_order: float sums and products are none. */
 bool reductions_find(const struct kernel_uses *uses, const struct stmt *body, bool keeps_order, struct reductions *out);
 
+/* What changes nothing: bits as in struct expr. -0 of floats' sums. */
+int64_t reduction_identity(enum scalar_op op, enum dtype dtype);
 /* The red loop of vectors whose sums stay split over all turns of s: s itself, or what is all of the bodies of s and of red loops without
  * marks inside of it. NULL: there is none, or an extent of these loops reads the sums. */
 const struct stmt *split_sum(const struct kernel_uses *uses, const struct stmt *s, struct reductions *out);
 
 /* ---- a loop as lanes ---- */
+
+/* Whether turns of a loop with this body may do different things, so that they cannot run together: conditions, checks, `while`s, extents
+ * that hang on its variable. */
+bool turns_part_ways(const struct kernel_uses *uses, const struct stmt *body, uint32_t loop);
 
 struct lane_facts {
   bool has_check, has_red;

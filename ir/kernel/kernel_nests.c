@@ -149,3 +149,13 @@ int kernel_nests(const struct kernel_uses *uses, struct kernel_nest *out) {
   struct nest_list list = {.uses = uses, .items = out};
   return uses->k->body && add_nests(&list, uses->k->body) ? list.count : 0;
 }
+
+bool block_joins_nests(const struct stmt *block) {
+  bool found = false;
+  for (const struct stmt *s = block; s; s = s->next) {
+    if (s->kind != STMT_BUFFER && (s->kind != STMT_FOR || s->loop != LOOP_PAR))
+      return false;
+    found = found || (s->kind == STMT_FOR && !stmt_is_scheduled(s));
+  }
+  return found && block->next;
+}

@@ -22,6 +22,8 @@ struct chain {
   } groups[CHAIN_MAX];
   int group_count;
 };
+/* The loop whose variable runs over all iterations of a group; the others' is 0 then. */
+static inline struct stmt *group_loop(const struct chain *c, int group) { return c->loops[c->groups[group].last]; }
 
 /* A statement at the top, or under `if`s over sizes there. Of one with marks (stmt_is_scheduled) the chain is its loops of tasks, each a
  * group; one with marks may have none. */
@@ -39,5 +41,7 @@ struct kernel_nest {
 void chain_group(const struct kernel_uses *uses, struct chain *chain);
 /* At most NESTS_MAX. 0: the kernel's statements are no nests, they run one after the other in one thread. */
 int kernel_nests(const struct kernel_uses *uses, struct kernel_nest *out);
+/* Whether a block of nests, what a task runs, has one beside others that no step has made, as those do that were joined. */
+bool block_joins_nests(const struct stmt *block);
 
 #endif

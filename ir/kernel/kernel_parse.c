@@ -14,29 +14,15 @@ static status parse_block(struct parser *p, struct stmt **body);
 
 /* `tasks`, `lanes 32`, `unroll`, `vectors 64`, `together 6`, or nothing */
 static status parse_run(struct parser *p, struct stmt *s) {
-  static const struct run_word {
-    const char *word;
-    enum loop_run run;
-    int64_t least, most; /* of its width */
-  } words[] = {
-    {"tasks", RUN_TASKS, 0, 0},
-    {"unroll", RUN_UNROLL, 0, 0},
-    {"lanes", RUN_LANES, 1, LANES_MAX},
-    {"vectors", RUN_VECTORS, 2, LANES_MAX},
-    {"together", RUN_TOGETHER, 2, TOGETHER_MAX},
-  };
-  for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-    int64_t width = 0;
-    if (!parser_accept(p, words[i].word))
-      continue;
-    if (words[i].most)
-      TRY(parser_number(p, &width));
-    if (width < words[i].least || width > words[i].most)
-      return parser_wrong(p, "too small or too large a width");
-    s->run = words[i].run;
-    s->width = (int32_t)width;
-    break;
-  }
+  int64_t width = 0;
+  for (int run = RUN_PLAIN + 1; run < LOOP_RUNS && s->run == RUN_PLAIN; run++)
+    if (parser_accept(p, loop_run_words[run]))
+      s->run = (enum loop_run)run;
+  if (run_has_width(s->run))
+    TRY(parser_number(p, &width));
+  if (!run_takes_width(s->run, width))
+    return parser_wrong(p, "no width of such a loop");
+  s->width = (int32_t)width;
   return OK;
 }
 static status parse_for(struct parser *p, enum loop_kind loop, struct stmt **tail) {

@@ -221,15 +221,14 @@ static void put_braces(struct printer *p, const struct stmt *body) {
 
 static void put_loop(struct printer *p, const struct stmt *s) {
   static const char *const loops[] = {"par", "red", "seq"};
-  static const char *const runs[] = {[RUN_PLAIN] = "",         [RUN_TASKS] = " tasks",     [RUN_LANES] = " lanes",
-                                     [RUN_UNROLL] = " unroll", [RUN_VECTORS] = " vectors", [RUN_TOGETHER] = " together"};
   if (!p->k->locals.items[s->local].name)
     p->local_number[s->local] = ++p->loops;
   put(p, "%s ", loops[s->loop]);
   put_local(p, s->local);
   put(p, " < ");
   put_expr(p, s->value);
-  put(p, "%s", runs[s->run]);
+  if (s->run != RUN_PLAIN)
+    put(p, " %s", loop_run_words[s->run]);
   if (run_has_width(s->run))
     put(p, " %d", s->width);
 }

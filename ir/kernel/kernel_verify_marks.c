@@ -13,8 +13,8 @@ struct marks {
   uint32_t stmt;
   bool lanes; /* the statement at hand stands in a loop over lanes */
   struct arena arena;
-  struct kernel_uses uses;
-  struct lane_view view; /* of uses, where there is a loop of vectors */
+  struct kernel_uses uses; /* where there is a loop of vectors, or together */
+  struct lane_view view;
 };
 
 #define WRONG(...) fail(INTERNAL, __VA_ARGS__)
@@ -78,7 +78,7 @@ static bool at_most(const struct kernel *k, expr_id extent, int64_t most) {
 static status check_lanes(const struct kernel *k, const struct stmt *s, struct place at) {
   if (s->loop != LOOP_PAR || at.lanes)
     return WRONG("kernel %s: lanes of a loop that is not par, or in lanes", k->name);
-  if (s->width < 1 || s->width > LANES_MAX || !at_most(k, s->value, s->width))
+  if (!at_most(k, s->value, s->width))
     return WRONG("kernel %s: a loop of more than its %d lanes", k->name, s->width);
   return OK;
 }
@@ -91,13 +91,17 @@ static status check_unroll(const struct kernel *k, const struct stmt *s) {
   bool fits = expr_is_const(k, s->value, &extent) && extent <= UNROLL_MAX;
   return fits ? OK : WRONG("kernel %s: an unrolled loop without a constant extent up to %d", k->name, UNROLL_MAX);
 }
-/* Vectors: what is inside runs alike in all lanes. */
-static bool may_be_vectors(struct marks *m, const struct stmt *s) {
-  struct lane_facts facts;
-  if (!m->view.uses) {
+static const struct kernel_uses *uses_of(struct marks *m) {
+  if (!m->uses.k) {
     kernel_uses_find(m->k, &m->arena, &m->uses);
     lane_view_create(&m->uses, &m->arena, &m->view);
   }
+  return &m->uses;
+}
+/* Vectors: what is inside runs alike in all lanes. */
+static bool may_be_vectors(struct marks *m, const struct stmt *s) {
+  struct lane_facts facts;
+  uses_of(m);
   bool may = lane_view_enter(&m->view, s->local, s->loop == LOOP_PAR, s->body, false, &facts);
   if (may)
     lane_view_leave(&m->view, s->local, s->body, &facts);
@@ -107,33 +111,24 @@ static status check_vectors(struct marks *m, const struct stmt *s, struct place 
   const struct kernel *k = m->k;
   if (s->loop == LOOP_SEQ || at.lanes || !may_be_vectors(m, s))
     return WRONG("kernel %s: vectors of a loop in lanes, or whose turns do not run alike", k->name);
-  if (s->width < 2 || s->width > LANES_MAX || (s->width & (s->width - 1)))
-    return WRONG("kernel %s: vectors of %d lanes", k->name, s->width);
   return OK;
 }
-static bool parts_ways(const struct kernel *k, const struct stmt *s, uint32_t local) {
-  for (; s; s = s->next)
-    if (s->kind == STMT_IF || s->kind == STMT_WHILE || s->kind == STMT_CHECK ||
-        (s->kind == STMT_FOR && expr_reads_local(k, s->value, local)) || parts_ways(k, s->body, local))
-      return true;
-  return false;
-}
-static status check_together(const struct kernel *k, const struct stmt *s, struct place at) {
-  if (s->loop != LOOP_PAR || at.lanes || parts_ways(k, s->body, s->local))
-    return WRONG("kernel %s: turns together of a loop that is not par, in lanes, or whose turns part their ways", k->name);
-  return s->width >= 2 && s->width <= TOGETHER_MAX ? OK : WRONG("kernel %s: %d turns together", k->name, s->width);
+static status check_together(struct marks *m, const struct stmt *s, struct place at) {
+  if (s->loop != LOOP_PAR || at.lanes || turns_part_ways(uses_of(m), s->body, s->local))
+    return WRONG("kernel %s: turns together of a loop that is not par, in lanes, or whose turns part their ways", m->k->name);
+  return OK;
 }
 static status check_run(struct marks *m, const struct stmt *s, struct place at) {
   const struct kernel *k = m->k;
-  if (!run_has_width(s->run) && s->width)
-    return WRONG("kernel %s: a width of a loop that has none", k->name);
+  if (!run_takes_width(s->run, s->width))
+    return WRONG("kernel %s: a loop of %s of the width %d", k->name, loop_run_words[s->run], s->width);
   switch (s->run) {
   case RUN_PLAIN: return OK;
   case RUN_TASKS: return check_tasks(k, s, at);
   case RUN_LANES: return check_lanes(k, s, at);
   case RUN_UNROLL: return check_unroll(k, s);
   case RUN_VECTORS: return check_vectors(m, s, at);
-  case RUN_TOGETHER: return check_together(k, s, at);
+  case RUN_TOGETHER: return check_together(m, s, at);
   }
   return WRONG("kernel %s: a loop that runs in no way", k->name);
 }

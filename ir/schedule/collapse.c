@@ -241,17 +241,9 @@ static void shorten(struct collapser *c) {
   shorten_block(c, c->k->body);
 }
 
-/* Blocks' buffers, hints and marks are a schedule's. */
-static bool is_marked(const struct stmt *s) {
-  for (; s; s = s->next)
-    if (s->kind == STMT_BUFFER || s->kind == STMT_FETCH || (s->kind == STMT_FOR && s->run != RUN_PLAIN) || is_marked(s->body) ||
-        is_marked(s->otherwise))
-      return true;
-  return false;
-}
 struct kernel *kernel_collapse(struct kernel *k, struct arena *arena) {
   struct arena work;
-  if (is_marked(k->body))
+  if (stmts_are_marked(k->body))
     return k;
   arena_init(&work);
   struct kernel *copy = kernel_empty(k, &work);

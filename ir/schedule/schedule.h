@@ -85,5 +85,8 @@ status schedule_apply(const struct kernel *k, const struct schedule *s, struct a
 struct kernel *schedule_copy(const struct kernel *k, struct arena *arena);
 /* What such a kernel has beside its arena. */
 void kernel_free(struct kernel *k);
+/* A statement of such a kernel that adds a product of floats to what it writes, x = x + a * b, rounds once for it: x = fma(a, b, x). False:
+ * it is none. */
+bool stmt_fuse_product(struct kernel *k, struct stmt *s);
 
 #endif

@@ -198,27 +198,31 @@ static expr_id written(struct kernel *k, const struct stmt *s) {
   return s->kind == STMT_STORE ? expr_load(k, s->buffer, s->part, s->index, s->index_count) : NO_EXPR;
 }
 
+bool stmt_fuse_product(struct kernel *k, struct stmt *s) {
+  expr_id self = written(k, s);
+  if (self == NO_EXPR)
+    return false;
+  struct expr x = *expr_get(k, s->value);
+  bool floats = x.dtype == DTYPE_FLOAT || x.dtype == DTYPE_DOUBLE;
+  for (int i = 0; floats && x.op == SCALAR_ADD && i < 2; i++) {
+    expr_id product = expr_operand(k, s->value, 1 - i);
+    if (expr_operand(k, s->value, i) != self || expr_get(k, product)->op != SCALAR_MUL)
+      continue;
+    expr_id operands[3] = {expr_operand(k, product, 0), expr_operand(k, product, 1), self};
+    s->value = expr_make(k, SCALAR_FMA, (enum dtype)x.dtype, operands, 3);
+    return true;
+  }
+  return false;
+}
+static bool is_fused(struct kernel *k, const struct stmt *s) {
+  expr_id self = written(k, s);
+  return self != NO_EXPR && expr_get(k, s->value)->op == SCALAR_FMA && expr_operand(k, s->value, 2) == self;
+}
 /* Sums that round once a term, those that did so before (for another nest's sake) among them. */
 static int fuse_block(struct kernel *k, struct stmt *s) {
   int found = 0;
-  for (; s; s = s->next) {
-    found += fuse_block(k, s->body) + fuse_block(k, s->otherwise);
-    if (s->kind != STMT_SET && s->kind != STMT_STORE)
-      continue;
-    expr_id self = written(k, s);
-    struct expr x = *expr_get(k, s->value);
-    bool floats = x.dtype == DTYPE_FLOAT || x.dtype == DTYPE_DOUBLE;
-    found += x.op == SCALAR_FMA && expr_operand(k, s->value, 2) == self;
-    for (int i = 0; floats && x.op == SCALAR_ADD && i < 2; i++) {
-      expr_id product = expr_operand(k, s->value, 1 - i);
-      if (expr_operand(k, s->value, i) != self || expr_get(k, product)->op != SCALAR_MUL)
-        continue;
-      expr_id operands[3] = {expr_operand(k, product, 0), expr_operand(k, product, 1), self};
-      s->value = expr_make(k, SCALAR_FMA, (enum dtype)x.dtype, operands, 3);
-      found++;
-      break;
-    }
-  }
+  for (; s; s = s->next)
+    found += fuse_block(k, s->body) + fuse_block(k, s->otherwise) + (stmt_fuse_product(k, s) || is_fused(k, s));
   return found;
 }
 

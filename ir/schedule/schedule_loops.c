@@ -169,9 +169,9 @@ static status run_loop(struct kernel *k, const struct step *s, struct stmt *loop
   TRY(loop_check_plain(k, loop));
   if ((s->run == RUN_TASKS || s->run == RUN_LANES || s->run == RUN_TOGETHER) && loop->loop != LOOP_PAR)
     return REFUSED("loop %s is not par", loop_name(k, loop));
-  if (s->run == RUN_VECTORS && (width < 2 || width > LANES_MAX || (width & (width - 1))))
+  if (s->run == RUN_VECTORS && !run_takes_width(s->run, width))
     return REFUSED("vectors of loop %s are of a power of two of lanes, up to %d", loop_name(k, loop), LANES_MAX);
-  if (s->run == RUN_TOGETHER && (width < 2 || width > TOGETHER_MAX))
+  if (s->run == RUN_TOGETHER && !run_takes_width(s->run, width))
     return REFUSED("of loop %s 2 to %d turns may run together", loop_name(k, loop), TOGETHER_MAX);
   if (s->run == RUN_UNROLL && (!expr_is_const(k, loop->value, &most) || most > UNROLL_MAX))
     return REFUSED("loop %s has no constant extent up to %d", loop_name(k, loop), UNROLL_MAX);

@@ -12,9 +12,6 @@ static const char *const ops[] = {
   [STEP_FETCH] = "fetch", [STEP_FMA] = "fma",     [STEP_CUT] = "cut",   [STEP_STAGE] = "stage", [STEP_PART] = "part", [STEP_JOIN] = "join",
 };
 #define OPS (int)(sizeof ops / sizeof *ops)
-static const char *const runs[] = {[RUN_PLAIN] = "plain",   [RUN_TASKS] = "tasks",     [RUN_LANES] = "lanes",
-                                   [RUN_UNROLL] = "unroll", [RUN_VECTORS] = "vectors", [RUN_TOGETHER] = "together"};
-#define RUNS (int)(sizeof runs / sizeof *runs)
 static const char *const spaces[] = {[IN_REGISTER] = "register", [IN_STACK] = "stack", [IN_RESULT] = "result"};
 
 /* ---- reading ---- */
@@ -132,8 +129,8 @@ static status read_split(struct reader *r, struct step *s) {
 
 static status read_run(struct reader *r, struct step *s) {
   int run;
-  TRY(names(r, runs, RUNS, s->on));
-  TRY(choice(r, runs, RUNS, &run));
+  TRY(names(r, loop_run_words, LOOP_RUNS, s->on));
+  TRY(choice(r, loop_run_words, LOOP_RUNS, &run));
   s->run = (enum loop_run)run;
   return run_has_width(s->run) ? numbers(r, s->n, 0) : OK;
 }
@@ -339,7 +336,7 @@ static void put_operands(struct writer *w, const struct step *s) {
   case STEP_PART: put_numbers(w, s->n, 1); break;
   case STEP_ORDER: put(w, s->regroup ? " regroup" : ""); break;
   case STEP_RUN:
-    w->text = arena_printf(w->arena, "%s %s", w->text, runs[s->run]);
+    w->text = arena_printf(w->arena, "%s %s", w->text, loop_run_words[s->run]);
     put_numbers(w, s->n, 1);
     break;
   case STEP_SINK:

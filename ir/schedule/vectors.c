@@ -6,7 +6,8 @@
 
 #include "ir/schedule/cost.h"
 
-#define LONG_BODY 40 /* operations */
+#define LONG_BODY 40  /* operations */
+#define TRIPS_LEAST 3 /* that are worth vectors */
 
 void vector_costs_create(const struct kernel_uses *uses, const struct machine *machine, struct arena *arena, struct vector_costs *out) {
   *out = (struct vector_costs){.machine = machine, .seen = ARENA_ARRAY(arena, bool, uses->k->exprs.count + 1)};
@@ -24,6 +25,13 @@ double loop_trips(const struct kernel *k, expr_id extent) {
     return TRIPS_OPEN;
   double a = loop_trips(k, expr_operand(k, extent, 0)), b = loop_trips(k, expr_operand(k, extent, 1));
   return a < b ? a : b;
+}
+
+double group_trips(const struct kernel *k, const struct chain *chain, int group) {
+  double trips = 1;
+  for (int i = chain->groups[group].first; i <= chain->groups[group].last; i++)
+    trips *= loop_trips(k, chain->loops[i]->value);
+  return trips;
 }
 
 /* ---- expressions ---- */
@@ -178,7 +186,7 @@ bool vector_plan_make(struct vector_costs *c, uint32_t local, bool is_par, doubl
                       struct vector_plan *out) {
   struct lane_facts facts;
   *out = (struct vector_plan){0};
-  if (!lane_view_enter(&c->view, local, is_par, body, c->machine->is_strict, &facts))
+  if ((!lanes && trips < TRIPS_LEAST) || !lane_view_enter(&c->view, local, is_par, body, c->machine->is_strict, &facts))
     return false;
   uint32_t native = native_lanes(c, body);
   trips = trips < 1 ? 1 : trips;
@@ -198,13 +206,10 @@ bool vector_plan_make(struct vector_costs *c, uint32_t local, bool is_par, doubl
   return true;
 }
 
-#define TRIPS_LEAST 3
-
 /* cost: of the cheaper way. */
 static bool is_cheaper(struct vector_costs *c, const struct stmt *loop, struct vector_plan *out, double *cost) {
   double trips = loop_trips(kernel_of(c), loop->value), scalar = 1 + trips * operations_of(c, loop->body, 1);
-  bool may =
-    loop->loop != LOOP_SEQ && trips >= TRIPS_LEAST && vector_plan_make(c, loop->local, loop->loop == LOOP_PAR, trips, loop->body, 0, out);
+  bool may = loop->loop != LOOP_SEQ && vector_plan_make(c, loop->local, loop->loop == LOOP_PAR, trips, loop->body, 0, out);
   *cost = may && out->cost < scalar ? out->cost : scalar;
   return may && out->cost < scalar;
 }

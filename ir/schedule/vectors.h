@@ -7,6 +7,7 @@
 #define TFC_IR_SCHEDULE_VECTORS_H
 
 #include "ir/kernel/kernel_lanes.h"
+#include "ir/kernel/kernel_nests.h"
 #include "ir/schedule/machine.h"
 
 struct vector_costs {
@@ -20,8 +21,9 @@ struct vector_costs {
 };
 void vector_costs_create(const struct kernel_uses *uses, const struct machine *machine, struct arena *arena, struct vector_costs *out);
 
-/* Iterations; a guess where their number is not constant. */
+/* Iterations of a loop, of a group; a guess where their number is not constant. */
 double loop_trips(const struct kernel *k, expr_id extent);
+double group_trips(const struct kernel *k, const struct chain *chain, int group);
 
 struct vector_plan {
   uint32_t lanes;
@@ -33,7 +35,7 @@ struct vector_plan {
 };
 /* So many lanes, or half of them as long as that leaves clearly fewer without an element in the last vectors of so many trips. */
 uint32_t lanes_that_fit(uint32_t lanes, uint32_t native, double trips);
-/* Whether a loop with this body can be vectors, of so many lanes, or (0) of how many, and at what cost. */
+/* Whether a loop with this body can be vectors of so many lanes, and at what cost. lanes 0: of how many, unless its trips are too few. */
 bool vector_plan_make(struct vector_costs *c, uint32_t local, bool is_par, double trips, const struct stmt *body, uint32_t lanes,
                       struct vector_plan *out);
 /* Whether a loop is to be vectors: when that costs less than without. Sequential loops are not. */

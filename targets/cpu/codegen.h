@@ -82,7 +82,6 @@ struct codegen {
   value set_mask;         /* the same for locals: lanes beyond the end of a par loop may hold anything there */
   LLVMBasicBlockRef bail; /* where a check that fails in some lane goes: scalar code that finds which; or NULL */
   uint32_t copies, copy;  /* copies being written, the one at hand */
-  int no_lanes;           /* > 0: loops of vectors are written as scalar code */
   /* scheduled nests: codegen_scheduled.c, codegen_registers.c */
   bool in_rolled;                   /* a loop that was to be unrolled runs over registers in memory */
   struct register_block *registers; /* by buffer */
@@ -105,7 +104,8 @@ LLVMTypeRef type_in_memory(struct cpu_module *m, enum dtype dtype); /* of elemen
 LLVMTypeRef type_widened(LLVMTypeRef type, uint32_t lanes);
 bool is_wide(value v);
 value const_i64(struct codegen *c, int64_t v);
-value const_like(value like, double v); /* a float constant of the same type, splat */
+value const_of(struct codegen *c, enum dtype dtype, int64_t bits); /* as in struct expr; codegen_access.c */
+value const_like(value like, double v);                            /* a float constant of the same type, splat */
 value const_int_like(value like, int64_t v);
 value splat(struct codegen *c, value v, uint32_t lanes);
 void match_width(struct codegen *c, value *v, int count); /* widens scalars where one is a vector */

@@ -168,15 +168,15 @@ bool emit_store_of_parts(struct codegen *c, const struct stmt *s, const struct s
   return true;
 }
 
-static value emit_const(struct codegen *c, const struct expr *x) {
-  LLVMTypeRef type = type_of_dtype(c->m, x->dtype);
-  if (x->dtype == DTYPE_STRING)
+value const_of(struct codegen *c, enum dtype dtype, int64_t bits) {
+  LLVMTypeRef type = type_of_dtype(c->m, dtype);
+  if (dtype == DTYPE_STRING)
     return LLVMConstNull(type);
-  if (x->dtype == DTYPE_FLOAT || x->dtype == DTYPE_DOUBLE || x->dtype == DTYPE_HALF) {
-    LLVMTypeRef bits = x->dtype == DTYPE_FLOAT ? c->m->i32 : x->dtype == DTYPE_HALF ? c->m->i16 : c->m->i64;
-    return LLVMConstBitCast(LLVMConstInt(bits, (uint64_t)x->imm, false), type);
+  if (dtype == DTYPE_FLOAT || dtype == DTYPE_DOUBLE || dtype == DTYPE_HALF) {
+    LLVMTypeRef word = dtype == DTYPE_FLOAT ? c->m->i32 : dtype == DTYPE_HALF ? c->m->i16 : c->m->i64;
+    return LLVMConstBitCast(LLVMConstInt(word, (uint64_t)bits, false), type);
   }
-  return LLVMConstInt(type, (uint64_t)x->imm, false);
+  return LLVMConstInt(type, (uint64_t)bits, false);
 }
 
 static value emit_local(struct codegen *c, uint32_t local) {
@@ -243,7 +243,7 @@ static value emit_division(struct codegen *c, const struct expr *x) {
 value emit_expr(struct codegen *c, expr_id e) {
   const struct expr *x = expr_get(c->k, e);
   if (x->op == SCALAR_CONST)
-    return emit_const(c, x);
+    return const_of(c, x->dtype, x->imm);
   if (x->op == SCALAR_SIZE)
     return c->sizes[x->imm];
   value *slot = memo_slot(c, 0, e);

@@ -32,7 +32,7 @@ static void mark_locals(struct codegen *c, const struct stmt *s, bool varying, b
 /* ---- writing a vector loop ---- */
 
 static value lane_numbers(struct codegen *c, uint32_t lanes) {
-  value steps[1024];
+  value steps[LANES_MAX];
   for (uint32_t i = 0; i < lanes; i++)
     steps[i] = LLVMConstInt(c->m->i32, i, false);
   return LLVMConstVector(steps, lanes);
@@ -99,9 +99,7 @@ static void emit_checked_loop(struct codegen *c, const struct stmt *loop, value 
   LLVMPositionBuilderAtEnd(c->b, bail);
   struct counted_loop scalar = loop_begin(c, LLVMBuildLoad2(c->b, c->m->i64, resume, ""), end, const_i64(c, 1));
   c->locals[loop->local].at[0] = scalar.index;
-  c->no_lanes++;
   emit_block(c, loop->body);
-  c->no_lanes--;
   loop_end(c, &scalar);
 }
 
@@ -125,25 +123,6 @@ void emit_vectors(struct codegen *c, const struct stmt *loop, value begin, value
 
 /* ---- wide accumulators ---- */
 
-static value identity_of(struct codegen *c, enum scalar_op op, enum dtype dtype) {
-  LLVMTypeRef type = type_of_dtype(c->m, dtype);
-  bool u = dtype_is_unsigned(dtype) || dtype == DTYPE_BOOL;
-  unsigned bits = LLVMGetTypeKind(type) == LLVMIntegerTypeKind ? LLVMGetIntTypeWidth(type) : 0;
-  if (dtype_is_float(dtype)) {
-    double v = op == SCALAR_ADD ? -0.0 : op == SCALAR_MUL ? 1 : op == SCALAR_MIN ? __builtin_inf() : -__builtin_inf();
-    int64_t encoded = expr_double_to_bits(dtype, v);
-    return dtype == DTYPE_BFLOAT16 ? LLVMConstInt(type, (uint64_t)encoded, false) : LLVMConstReal(type, v);
-  }
-  uint64_t high = bits ? UINT64_C(1) << (bits - 1) : 0;
-  switch (op) {
-  case SCALAR_MUL: return LLVMConstInt(type, 1, false);
-  case SCALAR_AND: return LLVMConstAllOnes(type);
-  case SCALAR_MIN: return LLVMConstInt(type, u ? UINT64_MAX : high - 1, false);
-  case SCALAR_MAX: return LLVMConstInt(type, u ? 0 : high, false);
-  default: return LLVMConstInt(type, 0, false);
-  }
-}
-
 struct accumulators {
   struct reductions r;
   struct local_slot saved[REDUCTIONS_MAX];
@@ -156,12 +135,12 @@ static void open_accumulators(struct codegen *c, uint32_t lanes, struct accumula
     slot->varying = true;
     slot->type = type_widened(type_of_dtype(c->m, dtype), lanes);
     slot->at[0] = emit_alloca(c, slot->type, "sum");
-    LLVMBuildStore(c->b, splat(c, identity_of(c, a->r.items[i].op, dtype), lanes), slot->at[0]);
+    LLVMBuildStore(c->b, splat(c, const_of(c, dtype, reduction_identity(a->r.items[i].op, dtype)), lanes), slot->at[0]);
   }
 }
 /* Halves are combined until one lane is left. */
 static value reduce_lanes(struct codegen *c, enum scalar_op op, enum dtype dtype, value v, uint32_t lanes) {
-  value at[512];
+  value at[LANES_MAX / 2];
   for (; lanes > 1; lanes /= 2) {
     value parts[2];
     for (uint32_t half = 0; half < 2; half++) {
@@ -204,8 +183,9 @@ bool emit_for_vectors(struct codegen *c, const struct stmt *s) {
   struct accumulators a;
   bool is_par = s->loop == LOOP_PAR;
   const struct stmt *vectors = !is_par ? split_sum(&c->uses, s, &a.r) : s->run == RUN_VECTORS ? s : NULL;
-  if (!vectors || c->lanes > 1 || c->no_lanes)
+  if (!vectors)
     return false;
+  assert(c->lanes == 1 && c->copies == 1); /* kernel_verify_marks.c */
   struct vector_plan plan = vectors_plan(c, vectors, loop_trips(c->k, vectors->value));
   if (!is_par)
     open_accumulators(c, plan.lanes, &a);

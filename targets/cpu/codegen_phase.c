@@ -11,27 +11,22 @@
 
 /* ---- finding phases ---- */
 
-static const struct stmt *loop_of(const struct phase *p, int group) { return p->nest.chain.loops[p->nest.chain.groups[group].last]; }
-static uint32_t local_of(const struct phase *p, int group) { return loop_of(p, group)->local; }
-static double trips_of(const struct kernel *k, const struct phase *p, int group) {
-  const struct chain *chain = &p->nest.chain;
-  double trips = 1;
-  for (int i = chain->groups[group].first; i <= chain->groups[group].last; i++)
-    trips *= loop_trips(k, chain->loops[i]->value);
-  return trips;
-}
+static uint32_t local_of(const struct phase *p, int group) { return group_loop(&p->nest.chain, group)->local; }
 
 static struct phase read_marks(struct codegen *c, const struct kernel_nest *nest) {
+  const struct chain *chain = &nest->chain;
   struct phase p = {.nest = *nest, .copies = 1};
-  int last = nest->chain.group_count - 1;
-  p.has_lanes = !nest->is_scheduled && loop_of(&p, last)->run == RUN_VECTORS;
-  if (!p.has_lanes)
+  int last = chain->group_count - 1;
+  if (nest->is_scheduled || group_loop(chain, last)->run != RUN_VECTORS)
     return p;
-  if (last > 0 && loop_of(&p, last - 1)->run == RUN_TOGETHER)
-    p.copies = (uint32_t)loop_of(&p, last - 1)->width;
-  c->costs.together.local = p.copies > 1 ? local_of(&p, last - 1) : 0;
-  c->costs.together.count = p.copies;
-  p.plan = vectors_plan(c, loop_of(&p, last), trips_of(c->k, &p, last));
+  const struct stmt *rows = last > 0 ? group_loop(chain, last - 1) : NULL;
+  if (rows && rows->run == RUN_TOGETHER) {
+    p.copies = (uint32_t)rows->width;
+    c->costs.together.local = rows->local;
+    c->costs.together.count = p.copies;
+  }
+  p.has_lanes = true;
+  p.plan = vectors_plan(c, group_loop(chain, last), group_trips(c->k, chain, last));
   c->costs.together.count = 0;
   return p;
 }
@@ -78,7 +73,7 @@ static void emit_row(struct codegen *c, const struct phase *p, value begin, valu
   int last = p->nest.chain.group_count - 1;
   set_phase_loop(c, p, last, begin);
   if (p->has_lanes) {
-    emit_vectors(c, loop_of(p, last), begin, end, &p->plan, rows_are_whole(c, p));
+    emit_vectors(c, group_loop(&p->nest.chain, last), begin, end, &p->plan, rows_are_whole(c, p));
     return;
   }
   struct counted_loop loop = loop_begin(c, begin, end, const_i64(c, 1));

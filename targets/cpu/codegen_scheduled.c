@@ -196,19 +196,9 @@ static void set_task(struct codegen *c, const struct phase *p, value number) {
     number = i ? LLVMBuildUDiv(c->b, number, extent, "") : number;
   }
 }
-/* Whether a block of nests has one without marks beside others, as nests do that were joined. */
-static bool has_plain_nest(const struct stmt *block) {
-  bool found = false;
-  for (const struct stmt *s = block; s; s = s->next) {
-    if (s->kind != STMT_BUFFER && (s->kind != STMT_FOR || s->loop != LOOP_PAR))
-      return false;
-    found = found || (s->kind == STMT_FOR && !stmt_is_scheduled(s));
-  }
-  return found && block->next;
-}
 /* Each by itself: what the one's loops over lanes leave open is nothing to the others. */
 static void emit_task(struct codegen *c, const struct stmt *block) {
-  if (!has_plain_nest(block)) {
+  if (!block_joins_nests(block)) {
     emit_scheduled_block(c, block);
     return;
   }

@@ -288,7 +288,7 @@ static void print_buffer(struct cuda_printer *p, uint32_t buffer) {
 }
 static void print_loop(struct cuda_printer *p, const struct stmt *s) {
   bool around = p->in_schedule;
-  p->in_schedule = around || stmt_is_scheduled(s);
+  p->in_schedule = around || stmt_is_marked(s);
   if (s->run == RUN_UNROLL || s->run == RUN_LANES) { /* so that what they index may be registers */
     line(p);
     fprintf(p->out, "#pragma unroll\n");
@@ -397,7 +397,7 @@ static int find_chain(const struct kernel *k, const struct stmt *s, const struct
 static void print_grid(struct cuda_printer *p, const struct stmt *s) {
   const struct stmt *chain[CHAIN_MAX];
   int count = find_chain(p->k, s, chain);
-  p->in_schedule = stmt_is_scheduled(s);
+  p->in_schedule = stmt_is_marked(s);
   memset(p->temporary, 0, sizeof *p->temporary * p->k->exprs.count);
   for (int i = 0; i < count; i++) {
     print_lines(p, chain[i]->value);

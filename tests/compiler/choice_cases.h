@@ -193,6 +193,8 @@ static const struct choice_case cases[] = {
   {"few columns: rows are the vector, their factor is transposed", PRODUCT("512", "64", "2", ""), "x86-64-v3", "stage a at no by k mi"},
   {"of many terms fewer rows", PRODUCT("256", "2048", "4", ""), "znver5", "split m 32 -> mo mi"},
   {"which may lie along the rows", ACROSS("1024", "64", "10"), "znver5", "run mo no tasks; run ni unroll; run mi lanes"},
+  {"also a bit more than a vector of columns", ACROSS("96", "4608", "24"), "x86-64-v4", "split m 48 -> mo mi; split n 24 -> no nc"},
+  {"not two whole ones", ACROSS("96", "4608", "32"), "x86-64-v4", "split n 32"},
   {"but not where a vector has no more lanes", PRODUCT("512", "64", "8", ""), "x86-64-v3", NULL},
   {"a far factor where it lies, where caches keep up", PRODUCT("64", "500", "500", ""), "znver5", "split m 8 -> mo mi; sink"},
   {"and in blocks where they do not, of few rows the next one asked for", PRODUCT("64", "500", "500", ""), "avx512",

@@ -64,6 +64,7 @@ static const struct {
    "f64 = 0:f64 red i3 < 21 { v0 = add(v0, mul(a[i0,i1,i3], b[i0,i2,i3])) } d[i0,i1,i2] = add(v0, c[i2]) } } } }",
    "order ba no m ni; split k 4 -> kb kk",
    {1, -1}},
+  {ACROSS("48", "30", "12"), "split n 12 -> no nc", {1, -1}}, /* a vector and a half of columns */
   {CROSSED_OF("f32", "n0", "33", "40", "", "a[i0,i2,i1]", " sizes 1"), "run i0 lo tasks", {0, 1, 3, -1}},
   {BATCHED_OF("n0", "i0,i2,i3", " sizes 1"), "stage b at no by nj k ni", {0, 1, 3, -1}},
 };

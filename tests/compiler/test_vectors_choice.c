@@ -55,8 +55,8 @@ static const struct vectors_case {
   {"x86-64-v4", false,
    "in a: f32[99,3,96], in b: f32[99,96], out c: f32[3,96]) { par i0 < 3 { par i1 < 96 { var v0: f32 = 0:f32 red i2 < 99 { v0 = add(v0, "
    "mul(a[i2,i0,i1], b[i2,i1])) } c[i0,i1] = v0 } }",
-   "  par i0 < 3 together 3 {\n    par i1 < 96 vectors 128 {\n      var v0: f32 = 0:f32\n      red i2 < 99 {\n        v0 = fma(a[i2,i0,i1], "
-   "b[i2,i1], v0)\n      }\n      c[i0,i1] = v0\n    }\n  }\n"},
+   "  par i0 < 3 together 3 {\n    par i1 < 96 vectors 128 {\n      var v0: f32 = 0:f32\n      red i2 < 99 {\n        v0 = "
+   "fma(a[i2,i0,i1], b[i2,i1], v0)\n      }\n      c[i0,i1] = v0\n    }\n  }\n"},
   /* a sum along what lies side by side is split over lanes, */
   {"x86-64-v4", false,
    "in a: f32[n0,512], out b: f32[n0]) sizes 1 { par i0 < n0 { var v0: f32 = 0:f32 red i1 < 512 { v0 = add(v0, a[i0,i1]) } b[i0] = v0 }",

@@ -179,7 +179,7 @@ static const struct mistake {
   const char *text, *what;
 } mistakes[] = {
   {"kernel x(out a: f32[8]) { seq m < 8 vectors 8 { a[m] = 1:f32 } }", "vectors"},
-  {"kernel x(out a: f32[8]) { par m < 8 vectors 6 { a[m] = 1:f32 } }", "vectors of 6 lanes"},
+  {"kernel x(out a: f32[8]) { par m < 8 vectors 6 { a[m] = 1:f32 } }", "width"},
   {"kernel x(out a: f32[8]) { par m < 8 vectors { a[m] = 1:f32 } }", "expected a number"},
   {"kernel x(out a: f32[8]) { par m < 8 vectors 1 { a[m] = 1:f32 } }", "width"},
   {"kernel x(in a: f32[8], out b: f32[8]) { par m < 8 vectors 8 { fetch a[m] b[m] = a[m] } }", "alike"},

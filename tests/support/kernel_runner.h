@@ -20,15 +20,11 @@ struct compiled {
   const struct kernel_code *code;
 };
 
-/* As the build has them: what steps left plain becomes vectors where that is worth it. */
-static inline struct kernel **vectors_of(struct kernel *const *kernels, uint32_t count, const struct target_options *options,
-                                         struct arena *arena) {
+/* As the build has it: what steps left plain becomes vectors where that is worth it. */
+static inline struct kernel *marked_kernel(const struct kernel *k, const struct target_options *options, struct arena *arena) {
   const struct machine *machine = machine_find(options->cpu);
   struct machine strict = machine_strict(machine);
-  struct kernel **out = ARENA_ARRAY(arena, struct kernel *, count + 1);
-  for (uint32_t i = 0; i < count; i++)
-    out[i] = vectors_choose(kernels[i], options->math == MATH_STRICT ? &strict : machine, arena);
-  return out;
+  return vectors_choose(k, options->math == MATH_STRICT ? &strict : machine, arena);
 }
 /* Exits with a word on stderr where it cannot: nothing can be tested then. */
 static inline struct compiled compile_kernels_with(struct kernel *const *kernels, uint32_t count, const struct target_options *options) {
@@ -36,7 +32,10 @@ static inline struct compiled compile_kernels_with(struct kernel *const *kernels
   struct compiled out = {0};
   struct arena arena;
   arena_init(&arena);
-  struct target_unit unit = {.kernels = vectors_of(kernels, count, options, &arena), .count = count};
+  struct kernel **marked = ARENA_ARRAY(&arena, struct kernel *, count + 1);
+  for (uint32_t i = 0; i < count; i++)
+    marked[i] = marked_kernel(kernels[i], options, &arena);
+  struct target_unit unit = {.kernels = marked, .count = count};
   if (!temp_folder(folder))
     exit(2);
   snprintf(object, sizeof object, "%s/k.o", folder);
@@ -46,6 +45,8 @@ static inline struct compiled compile_kernels_with(struct kernel *const *kernels
     fprintf(stderr, "cannot compile: %s\n", status_text());
     exit(2);
   }
+  for (uint32_t i = 0; i < count; i++)
+    kernel_free(marked[i]);
   arena_deinit(&arena);
   if (system(command) != 0 || !(out.handle = dlopen(library, RTLD_NOW))) {
     fprintf(stderr, "cannot link: %s\n", dlerror());

@@ -41,6 +41,12 @@ static bool has_strings(const struct kernel *k) {
       return true;
   return false;
 }
+static bool splits_sums(const struct stmt *s) {
+  for (; s; s = s->next)
+    if ((s->kind == STMT_FOR && s->loop == LOOP_RED && s->run == RUN_VECTORS) || splits_sums(s->body) || splits_sums(s->otherwise))
+      return true;
+  return false;
+}
 static void cuda_list_add(struct cuda_list *list, struct kernel *k, const int64_t (*sizes)[3], int most, bool has_bits) {
   assert_true(list->count < CUDA_KERNELS);
   list->kernels[list->count++] = k;
@@ -57,7 +63,7 @@ static void cuda_list_parse(struct cuda_list *list, const char *text, const char
   struct kernel *k;
   assert_int_equal(kernel_parse(text, &list->arena, &k), OK);
   k->name = arena_printf(&list->arena, "%s%u", name, list->count);
-  if (!has_strings(k) && !strstr(text, " vectors "))
+  if (!has_strings(k) && !splits_sums(k->body)) /* both are refused: test_cuda_text.c */
     cuda_list_add(list, k, sizes, most, has_bits);
 }
 static void cuda_list_texts(struct cuda_list *list) {

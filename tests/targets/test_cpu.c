@@ -333,7 +333,8 @@ static int count_in_code(const char *text, const char *word) {
   int count = 0;
   arena_init(&arena);
   assert_int_equal(kernel_parse(text, &arena, &k), OK);
-  struct target_unit unit = {.kernels = vectors_of(&k, 1, &options, &arena), .count = 1};
+  struct kernel *marked = marked_kernel(k, &options, &arena);
+  struct target_unit unit = {.kernels = &marked, .count = 1};
   assert_int_equal(target_find("cpu")->emit(&options, &unit, "llvm", &arena, &code), OK);
   for (const char *at = code; (at = strstr(at, word)); at++)
     count++;

@@ -162,7 +162,7 @@ static status draw_shaped(struct op_call *c, struct request *r, uint32_t input) 
       return fail(INVALID_ARGUMENT, "shape must not be negative: %s", op_shape_text(c, rank, dims));
   r->dtype = op_output_dtype(c, 0);
   bool is_whole = r->draw == DRAW_INT || r->draw == DRAW_FULL_INT;
-  if (dtype_is_float(r->dtype) == is_whole || dtype_is_complex(r->dtype) || dtype_size(r->dtype) > 8)
+  if (!(is_whole ? dtype_is_integer : dtype_is_float)(r->dtype))
     return fail(INVALID_ARGUMENT, "random numbers of such a distribution as %s", dtype_name(r->dtype));
   r->count = op_count(c, rank, dims);
   return draw(c, r, rank, dims);
