@@ -70,7 +70,7 @@ double op_scalar_ns(enum scalar_op op, enum dtype dtype) {
 double op_vector_ns(enum scalar_op op, enum dtype dtype) {
   switch (op_effort(op)) {
   case EFFORT_NONE: return 0;
-  case EFFORT_MOVE: return op == SCALAR_LOAD ? 0.05 : 0.15; /* most loads are shared */
+  case EFFORT_MOVE: return op == SCALAR_LOAD ? 0.02 : 0.15; /* most loads are shared */
   case EFFORT_SHORT: return 0.15;
   default: return 5 * op_scalar_ns(op, dtype);
   }

@@ -19,13 +19,18 @@ static double expr_ns(const struct codegen *c, expr_id e, uint8_t *seen) {
 }
 static value const_f64(struct codegen *c, double v) { return LLVMConstReal(c->m->f64, v); }
 
-/* About the most that the loop may have, where its extent depends on loops around it. */
+/* About the most that the loop may have, where its extent depends on loops around it; of what tiles leave over the half. */
 static value emit_trips(struct codegen *c, expr_id extent) {
   const struct expr *x = expr_get(c->k, extent);
+  int64_t by;
   if (expr_of_sizes(c, extent))
     return LLVMBuildSIToFP(c->b, emit_expr(c, extent), c->m->f64, "");
   if (x->op == SCALAR_SUB)
     return emit_trips(c, expr_operand(c->k, extent, 0));
+  if (x->op == SCALAR_FLOORDIV && expr_is_const(c->k, expr_operand(c->k, extent, 1), &by) && by > 0)
+    return LLVMBuildFDiv(c->b, emit_trips(c, expr_operand(c->k, extent, 0)), const_f64(c, (double)by), "");
+  if (x->op == SCALAR_FLOORMOD && expr_is_const(c->k, expr_operand(c->k, extent, 1), &by) && by > 0)
+    return const_f64(c, (double)(by - 1) / 2);
   for (int i = 0; x->op == SCALAR_MIN && i < 2; i++)
     if (expr_of_sizes(c, expr_operand(c->k, extent, i)))
       return emit_trips(c, expr_operand(c->k, extent, i));

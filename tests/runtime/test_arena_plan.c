@@ -2,8 +2,10 @@
  * them. */
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "runtime/memory/arena_plan.h"
+#include "tests/support/part_text.h"
 #include "tests/support/test.h"
 
 static const struct {
@@ -99,45 +101,46 @@ static const struct kernel_code codes[] = {[WORTH] = {.query = query_worth},
 static const int64_t costs[] =
   {[WORTH] = WORTH_COST, [SHARED] = SHARED_COST, [SMALL] = SMALL_COST, [READ] = SMALL_COST, [ONE] = WORTH_COST};
 
+/* Slot i is what kernel i makes. */
+#define KERNELS 6
+#define READS(...) \
+  { __VA_ARGS__ }
 static const struct {
   const char *name;
-  int front[3], regions[3]; /* kernels in front of regions and in them */
+  int front[3], regions[3]; /* kernels in front of regions and in them: numbers 0 .. 2, and from 3 on */
+  uint32_t reads[KERNELS];  /* bits: slots that each of them takes */
   bool has_threads;
 } parts[] = {
-  {"a kernel that takes long", {WORTH}, {0}, true},
-  {"a kernel whose lines cost more than it gains", {SHARED}, {0}, false},
-  {"a kernel of one tile, which no second thread can share", {ONE}, {0}, false},
-  {"kernels too small to wake a thread", {SMALL, SMALL, SMALL}, {0}, false},
-  {"a small one whose many lines others read", {READ, WORTH}, {0}, false},
-  {"one that gains more than the others cost", {SHARED, WORTH, SMALL}, {0}, true},
-  {"many that cost more than the one gains", {SHARED, SHARED, SHARED}, {SHARED}, false},
-  {"regions may run often: their gain counts by itself", {SHARED, SHARED, SHARED}, {WORTH}, true},
-  {"and what they cost is not taken from the front's", {WORTH}, {SHARED, SHARED, SHARED}, true},
-  {"a part without kernels", {0}, {0}, false},
+  {"a kernel that takes long", {WORTH}, {0}, READS(0), true},
+  {"a kernel whose lines cost more than it gains", {SHARED, SMALL}, {0}, READS(0, S(0)), false},
+  {"but for others, not for itself", {SHARED}, {0}, READS(S(0)), true},
+  {"lines that nobody reads", {SHARED, SMALL}, {0}, READS(0), true},
+  {"a kernel of one tile, which no second thread can share", {ONE}, {0}, READS(0), false},
+  {"kernels too small to wake a thread", {SMALL, SMALL, SMALL}, {0}, READS(0, S(0), S(1)), false},
+  {"a small one whose many lines others read", {READ, WORTH}, {0}, READS(0, S(0)), false},
+  {"or only small ones, on the same thread", {READ, SMALL, WORTH}, {0}, READS(0, S(0)), true},
+  {"one that gains more than the others cost", {SHARED, WORTH, SMALL}, {0}, READS(0, 0, S(0)), true},
+  {"many that cost more than the one gains", {SHARED, SHARED, SMALL}, {SHARED, SMALL}, READS(0, S(0), S(1), 0, S(3)), false},
+  {"regions may run often: their gain counts by itself", {SHARED, SHARED, SHARED}, {WORTH}, READS(0, S(0), S(1), S(2)), true},
+  {"and what they cost is not taken from the front's", {WORTH}, {SHARED, SHARED, SHARED}, READS(0, 0, 0, 0, S(3), S(4)), true},
+  {"a part without kernels", {0}, {0}, READS(0), false},
 };
 
 static void a_part_has_threads_where_its_kernels_gain_by_them(void **state) {
   (void)state;
   for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-    struct {
-      struct program head;
-      struct program_block block;
-      struct program_instr instrs[6];
-    } text = {0};
-    struct program_part part = {0};
-    text.head.tables[PROGRAM_BLOCKS] = (struct program_table){offsetof(__typeof__(text), block), 1};
-    text.head.tables[PROGRAM_INSTRS] = (struct program_table){offsetof(__typeof__(text), instrs), 6};
-    for (int k = 0; k < 6; k++) {
+    struct part_text text;
+    begin_text(&text);
+    for (int k = 0; k < KERNELS; k++) {
       int kernel = k < 3 ? parts[i].front[k] : parts[i].regions[k - 3];
       if (!kernel)
         continue;
-      text.instrs[part.instr_count] = (struct program_instr){.op = INSTR_KERNEL, .number = (uint32_t)kernel, .kernel_at = part.instr_count};
-      text.block.instrs.count += k < 3;
-      part.instr_count++;
+      add_kernel(&text, kernel, parts[i].reads[k], S(k));
+      text.blocks[0].instrs.count += k < 3;
     }
     struct arena_plan *plan;
-    assert_int_equal(arena_plan_create(&text.head, &part, codes, NULL, 0, LINE_NS, &plan), OK);
-    for (uint32_t k = 0; k < part.instr_count; k++) {
+    assert_int_equal(arena_plan_create(&text.head, &text.part, codes, NULL, 0, LINE_NS, &plan), OK);
+    for (uint32_t k = 0; k < text.part.instr_count; k++) {
       int64_t wanted = parts[i].has_threads ? costs[text.instrs[k].number] : 0;
       if (plan->launches[k].cost != wanted)
         test_fail("%s: kernel %u costs %lld", parts[i].name, k, (long long)plan->launches[k].cost);
@@ -146,11 +149,40 @@ static void a_part_has_threads_where_its_kernels_gain_by_them(void **state) {
   }
 }
 
+/* In front a kernel that takes long, and a loop over so many rows, whose body has one with lines that another one reads. */
+static bool loop_has_threads(int64_t rows) {
+  struct part_text text;
+  struct arena_plan *plan;
+  begin_text(&text);
+  add_kernel(&text, WORTH, 0, S(0));
+  uint32_t loop = text.part.instr_count++;
+  add_kernel(&text, SHARED, 0, S(1));
+  add_kernel(&text, SMALL, S(1), S(2));
+  text.blocks[0].instrs.count = 2;
+  text.blocks[2].instrs = (struct program_range){2, 2};
+  text.blocks[2].params = operands_of(&text, S(5));
+  text.instrs[loop] = (struct program_instr){.op = INSTR_WHILE, .number = 1, .args = operands_of(&text, S(4)), .blocks = {1, 2}};
+  text.slots[4].rank = 1;
+  text.slots[4].dims = text.operand_count;
+  text.operands[text.operand_count++] = 0;
+  memcpy(text.words, (int64_t[]){PROGRAM_DIM_CONST, rows, PROGRAM_DIM_END}, 3 * sizeof(int64_t));
+  assert_int_equal(arena_plan_create(&text.head, &text.part, codes, NULL, 0, LINE_NS, &plan), OK);
+  bool has_threads = plan->launches[0].cost > 0;
+  arena_plan_destroy(plan);
+  return has_threads;
+}
+static void a_loop_over_rows_counts_as_often_as_it_turns(void **state) {
+  (void)state;
+  assert_true(loop_has_threads(2));
+  assert_false(loop_has_threads(100));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(places_are_as_small_as_can_be),
     cmocka_unit_test(random_lifetimes_never_overlap),
     cmocka_unit_test(a_part_has_threads_where_its_kernels_gain_by_them),
+    cmocka_unit_test(a_loop_over_rows_counts_as_often_as_it_turns),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
