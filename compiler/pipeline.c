@@ -23,7 +23,7 @@ status pass_read(struct build *b) {
   else
     cluster_local(&b->arena, &b->cluster);
   b->default_task = cluster_default_task(&b->cluster);
-  return OK;
+  return cpus_read(b->options.cpu ? b->options.cpu : "native", b->options.math == MATH_STRICT, &b->arena, &b->cpus);
 }
 static status pass_check(struct build *b) { return registry_check(b->model.graph); }
 status pass_resolve(struct build *b) { return entries_resolve(b); }
@@ -31,7 +31,7 @@ static bool is_replicated(const struct build *b) { return build_replicated(b) &&
 static bool gathers_rows(const struct build *b) { return b->gathers.count > 0; }
 
 const struct pass passes[] = {
-  {"read", pass_read, 0, FACT_GRAPH, 0, .after = "the graph and the cluster are in memory"},
+  {"read", pass_read, 0, FACT_GRAPH, 0, .after = "the graph, the cluster and the CPUs are in memory"},
   {"datasets", pass_datasets, FACT_GRAPH, 0, 0, .after = "datasets that parse their elements are maps"},
   {"check", pass_check, FACT_GRAPH, FACT_CHECKED, 0, .after = "every node fits its op's signature: counts, dtypes, attributes"},
   {"methods", pass_methods, FACT_CHECKED, 0, 0, .after = "functions of a SavedModel without a signature are called in the graph"},

@@ -412,7 +412,6 @@ static void finish(struct flow *f) {
 
 status pass_layout(struct build *b) {
   struct layouter l = {.build = b};
-  TRY(cpus_read(b->options.cpu ? b->options.cpu : "native", b->options.math == MATH_STRICT, &b->arena, &b->cpus));
   if (b->options.math == MATH_STRICT)
     return OK; /* panels need schedules, which order sums anew */
   status result = part_each(b, add_part, &l);

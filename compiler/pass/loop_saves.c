@@ -158,8 +158,7 @@ static bool directions_fit(struct flow *f, const struct flow_node *first, const 
   return (!first->from_last || loop_turns(f, first) != NO_DIM) && (!has_rows || later->from_last != first->from_last);
 }
 
-/* The array of which the body's value v is a row. */
-static value_id add_row_out(struct flow *f, flow_id loop, value_id v) {
+value_id loop_add_row_out(struct flow *f, flow_id loop, value_id v, dim turns) {
   struct flow_node *n = f->nodes.items[loop];
   struct flow *body = n->branches[1];
   for (uint32_t i = loop_var_count(n); i < n->outputs.count; i++)
@@ -168,7 +167,7 @@ static value_id add_row_out(struct flow *f, flow_id loop, value_id v) {
   struct flow_value like = body->values.items[v];
   memmove(like.dims + 1, like.dims, sizeof *like.dims * (size_t)like.rank);
   like.rank++;
-  like.dims[0] = n->rows_out ? f->values.items[vec_last(&n->outputs)].dims[0] : loop_turns(f, n);
+  like.dims[0] = n->rows_out ? f->values.items[vec_last(&n->outputs)].dims[0] : turns;
   if (like.dims[0] == NO_DIM)
     like.dims[0] = dim_symbol(f->dims, arena_printf(f->arena, "n%u", dims_symbol_count(f->dims)));
   vec_push(&body->results, v);
@@ -191,7 +190,7 @@ static value_id add_row_in(struct flow *f, flow_id loop, value_id array) {
   return row;
 }
 
-static value_id copy_constant(struct flow *to, const struct flow *from, value_id v) {
+value_id loop_copy_constant(struct flow *to, const struct flow *from, value_id v) {
   const struct flow_value like = from->values.items[v];
   flow_id id;
   struct flow_node *n = flow_append(to, FLOW_CONST, from->nodes.items[like.producer], from->nodes.items[like.producer]->task, &id);
@@ -201,8 +200,7 @@ static value_id copy_constant(struct flow *to, const struct flow *from, value_id
   return copy;
 }
 
-/* The memory of a variable that the loop itself changes: at the end of a turn it is not what was pushed. */
-static bool is_variable_memory(const struct flow *f, value_id v) {
+bool loop_is_variable_memory(const struct flow *f, value_id v) {
   const struct flow_node *n = f->nodes.items[f->values.items[v].producer];
   while (n && n->op == FLOW_ALIAS)
     n = f->nodes.items[f->values.items[n->inputs.items[0]].producer];
@@ -215,7 +213,7 @@ static value_id taken_value(struct flow *f, const struct save *s) {
   struct flow *from = first->branches[1], *to = later->branches[1];
   flow_id maker = from->values.items[s->push.value].producer;
   if (maker && from->nodes.items[maker]->op == FLOW_CONST)
-    return copy_constant(to, from, s->push.value);
+    return loop_copy_constant(to, from, s->push.value);
   uint32_t var = loop_var_of(first, s->push.value);
   if (var != UINT32_MAX && loop_hands_on(first, var)) {
     for (uint32_t i = 0; i < loop_var_count(later); i++)
@@ -223,10 +221,10 @@ static value_id taken_value(struct flow *f, const struct save *s) {
         return to->params.items[i];
     return loop_add_invariant(f, s->pop.loop, first->inputs.items[var]);
   }
-  if ((maker && from->nodes.items[maker]->guard_count) || is_variable_memory(from, s->push.value) || !directions_fit(f, first, later))
+  if ((maker && from->nodes.items[maker]->guard_count) || loop_is_variable_memory(from, s->push.value) || !directions_fit(f, first, later))
     return NO_VALUE;
   later->from_last = !first->from_last;
-  return add_row_in(f, s->pop.loop, add_row_out(f, s->push.loop, s->push.value));
+  return add_row_in(f, s->pop.loop, loop_add_row_out(f, s->push.loop, s->push.value, loop_turns(f, first)));
 }
 
 /* The variable comes back as it was. */

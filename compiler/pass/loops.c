@@ -134,6 +134,8 @@ static void work_on(struct build *b, struct flow *f) {
   }
   hoist_reads(b, f);
   loops_join_saves(f);
+  if (b->options.math != MATH_STRICT) /* sums are added up in another order */
+    loops_sum_behind(b, f);
 }
 
 status pass_loops(struct build *b) {

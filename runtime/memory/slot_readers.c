@@ -1,5 +1,5 @@
-/* slot_readers.c: the readers of each slot are found at the instructions, and then handed to the slots that they are read for, until nothing
- * changes any more. */
+/* slot_readers.c: the readers of each slot are found at the instructions, and then handed to the slots that they are read for, until
+ * nothing changes any more. */
 #include "runtime/memory/slot_readers.h"
 
 struct readers {

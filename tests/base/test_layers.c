@@ -44,7 +44,7 @@ static const struct layer ir_layers[] = {
   {"graph", " attr_hash.h function.h gradient.h graph.h implementation.h registry.h "},
   {"kernel", " contraction.h formula.h formula_words.h kernel.h kernel_eval.h kernel_lanes.h kernel_nests.h "},
   {"flow", " flow.h "},
-  {"schedule", " collapse.h cost.h line_up.h machine.h schedule.h unfold.h vectors.h "},
+  {"schedule", " collapse.h cost.h line_up.h machine.h over_turns.h schedule.h unfold.h vectors.h "},
   {"lower", " host_call.h lower.h lower_frame.h lower_walk.h turns.h unsupported.h "},
   {"ops", " token_attrs.h "},
   {NULL, NULL},

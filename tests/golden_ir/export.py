@@ -199,6 +199,14 @@ def loop_saves_v2():
         trained_loop()
 
 
+@case("loops", "--cpu", "x86-64-v4", "--entry", "main: x -> | train")
+def loop_sums():
+    """The gradient of weights, which each turn added to, is one product behind the loop."""
+    w = tf.get_variable("w", [16, 16], use_resource=True)
+    _, h = tf.while_loop(lambda i, _: i < 3, lambda i, h: (i + 1, tf.tanh(tf.matmul(h, w))), (0, x_of(2, 16)))
+    tf.train.GradientDescentOptimizer(0.1).minimize(tf.reduce_sum(h), name="train")
+
+
 @case("loops", "--entry", "main: x, w -> h")
 def block_lstm():
     """An op that is a loop; nobody takes six of the seven arrays that its turns make."""

@@ -1,0 +1,105 @@
+/* test_over_turns.c: what a kernel sums up in each turn, as one sum over all of them: its text, its values, and what is none. */
+#include <stdbool.h>
+#include <string.h>
+
+#include "ir/kernel/kernel_eval.h"
+#include "ir/schedule/over_turns.h"
+#include "tests/support/test.h"
+
+#define TURNS 3
+
+#define PRODUCT(value, end)                                                                                                              \
+  "kernel k(in a: f32[2,4], in b: f32[2,5], in c: f32[], out d: f32[4,5]) { par i0 < 4 { par i1 < 5 { var v0: f32 = 0:f32 red i2 < 2 { " \
+  "v0 = add(v0, " value ") } d[i0,i1] = " end " } } }"
+
+static struct kernel *parsed(const char *text, struct arena *arena) {
+  struct kernel *k;
+  if (kernel_parse(text, arena, &k) != OK)
+    test_fail("%s: %s", text, status_text());
+  return k;
+}
+
+static void a_product_goes_over_all_turns(void **state) {
+  (void)state;
+  struct arena arena;
+  arena_init(&arena);
+  const bool both[] = {true, true, false, false}, second[] = {false, true, false, false};
+  int64_t terms = 0;
+  const struct kernel *k = parsed(PRODUCT("mul(a[i2,i0], b[i2,i1])", "v0"), &arena);
+  struct kernel *made = kernel_over_turns(k, both, TURNS, &arena, &terms);
+  assert_non_null(made);
+  assert_int_equal(terms, 2);
+  assert_int_equal(kernel_verify(made), OK);
+  assert_string_equal(kernel_print(made, &arena), "kernel k(in a: f32[3,2,4], in b: f32[3,2,5], in c: f32[], out d: f32[4,5]) {\n"
+                                                  "  par i0 < 4 {\n"
+                                                  "    par i1 < 5 {\n"
+                                                  "      var v0: f32 = 0:f32\n"
+                                                  "      red i2 < 3 {\n"
+                                                  "        red i3 < 2 {\n"
+                                                  "          v0 = add(v0, mul(a[i2,i3,i0], b[i2,i3,i1]))\n"
+                                                  "        }\n"
+                                                  "      }\n"
+                                                  "      d[i0,i1] = v0\n"
+                                                  "    }\n"
+                                                  "  }\n"
+                                                  "}\n");
+  made = kernel_over_turns(k, second, TURNS, &arena, &terms);
+  assert_non_null(made);
+  assert_int_equal(made->buffers.items[0].rank, 2);
+  assert_int_equal(made->buffers.items[1].rank, 3);
+  arena_deinit(&arena);
+}
+
+static void its_values_are_those_of_the_turns_together(void **state) {
+  (void)state;
+  struct arena arena;
+  arena_init(&arena);
+  const bool is_row[] = {true, true, false, false};
+  float a[TURNS * 8], b[TURNS * 10], c = 0, one[20], all[20], sum[20] = {0};
+  int64_t terms;
+  const struct kernel *k = parsed(PRODUCT("mul(a[i2,i0], b[i2,i1])", "v0"), &arena);
+  const struct kernel *made = kernel_over_turns(k, is_row, TURNS, &arena, &terms);
+  for (int i = 0; i < TURNS * 8; i++)
+    a[i] = (float)(i % 7 - 3);
+  for (int i = 0; i < TURNS * 10; i++)
+    b[i] = (float)(i % 5 - 2);
+  for (int t = 0; t < TURNS; t++) {
+    assert_int_equal(kernel_eval(k, (void *[]){a + 8 * t, b + 10 * t, &c, one}, NULL), OK);
+    for (int i = 0; i < 20; i++)
+      sum[i] += one[i];
+  }
+  assert_int_equal(kernel_eval(made, (void *[]){a, b, &c, all}, NULL), OK);
+  assert_memory_equal(all, sum, sizeof sum);
+  arena_deinit(&arena);
+}
+
+static const struct {
+  const char *name, *text;
+  bool is_row[4];
+} none[] = {
+  {"no factor is a row", PRODUCT("mul(a[i2,i0], b[i2,i1])", "v0"), {false, false, true, false}},
+  {"what is stored is not the sum alone", PRODUCT("mul(a[i2,i0], b[i2,i1])", "add(v0, c[])"), {true, true, false, false}},
+  {"no product", PRODUCT("a[i2,i0]", "v0"), {true, true, false, false}},
+  {"a result is no row", PRODUCT("mul(a[i2,i0], b[i2,i1])", "v0"), {true, true, false, true}},
+  {"a map", "kernel k(in a: f32[4], in b: f32[4], out c: f32[4]) { par i0 < 4 { c[i0] = mul(a[i0], b[i0]) } }", {true, true, false}},
+};
+static void nothing_else_does(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
+    struct arena arena;
+    arena_init(&arena);
+    int64_t terms;
+    if (kernel_over_turns(parsed(none[i].text, &arena), none[i].is_row, TURNS, &arena, &terms))
+      test_fail("%s: it goes over all turns", none[i].name);
+    arena_deinit(&arena);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(a_product_goes_over_all_turns),
+    cmocka_unit_test(its_values_are_those_of_the_turns_together),
+    cmocka_unit_test(nothing_else_does),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
