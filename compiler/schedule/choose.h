@@ -51,6 +51,14 @@ struct nest {
 #define ASKING_ROWS 96  /* while so many rows meet this one, or fewer: more take longer than a hint lasts; */
 #define ASKING_TERMS 16 /* of a tile, between hints */
 
+/* Tasks that a kernel should have: two for each core, as far as that is known. Fewer copy less, and read a factor again less often. */
+#define TASKS_MIN 4
+#define TASKS_MAX 8
+static inline int64_t tasks_wanted(const struct machine *machine) {
+  int64_t wanted = machine->cores < 1 ? TASKS_MAX : 2 * (int64_t)machine->cores;
+  return wanted < TASKS_MIN ? TASKS_MIN : wanted < TASKS_MAX ? wanted : TASKS_MAX;
+}
+
 static inline int64_t divide_up(int64_t a, int64_t by) { return (a + by - 1) / by; }
 
 /* False: it is no nest over panels; there are no other schedules for one that is. */

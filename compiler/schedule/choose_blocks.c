@@ -40,14 +40,14 @@ struct blocked {
   struct axis_words words;
 };
 
-#define GROUP_MAX 8      /* tiles whose rows are copied together */
-#define ROWS_MIN 16      /* fewer do not pay for the copy */
-#define ROWS_COPIED 4    /* from so many on they do, where the second factor lies along the sum, */
-#define ROWS_COMPUTED 12 /* and from so many, where it is computed of what it loads */
-#define TERMS 512        /* of a block, at most, */
-#define TERMS_COPIED 256 /* where the first factor is copied too, or it is open how many there are */
-#define TERMS_MIN 32     /* of a sum: fewer do not pay for its tile, unless the second factor lies along it: plain loops gather */
-#define TASKS_MIN 8
+#define GROUP_MAX 8           /* tiles whose rows are copied together */
+#define ROWS_MIN 16           /* fewer do not pay for the copy */
+#define ROWS_COPIED 4         /* from so many on they do, where the second factor lies along the sum, */
+#define ROWS_COMPUTED 12      /* and from so many, where it is computed of what it loads */
+#define TERMS 512             /* of a block, at most, */
+#define TERMS_COPIED 256      /* where the first factor is copied too, or it is open how many there are */
+#define TERMS_MIN 32          /* of a sum: fewer do not pay for its tile, unless the second factor lies along it: plain loops gather */
+#define EVEN_TASKS 4          /* of a core: more differ little from core to core */
 #define OPEN_ROWS 256         /* of a task, where their number is open */
 #define STRIPS_IN_PLACE 3     /* of a task: runs that long of a row's columns */
 #define CHUNK_ROWS 1024       /* of a task, at least: fewer do not pay for a copy of their own, */
@@ -183,6 +183,14 @@ static bool has_no_rest(const struct blocked *b) {
   bool terms = b->is_open_sum || b->k % b->terms == 0;
   return has_whole_strips(b) || !b->blocks.copies_rows || terms;
 }
+/* At least so many groups of strips; a few more where cores would have different numbers of few tasks. */
+static int64_t even_tasks(const struct blocked *b, int64_t groups, int64_t strips) {
+  int64_t cores = b->n->machine->cores, others = (int64_t)b->blocks.row_tasks * b->batch;
+  bool is_few = cores > 1 && groups * others < EVEN_TASKS * cores;
+  while (is_few && groups < strips && groups * others % cores)
+    groups++;
+  return groups;
+}
 /* A task is as wide as its copies allow, so that results are written in long runs. */
 static bool choose_sizes(struct blocked *b, int64_t parts) {
   int64_t vectors = choose_vectors(b), count = divide_up(b->width, vectors * b->lanes), most = HINTS_MAX / vectors;
@@ -192,10 +200,11 @@ static bool choose_sizes(struct blocked *b, int64_t parts) {
   b->terms = least(divide_up(divide_up(b->k, divide_up(b->k, terms)), b->lanes) * b->lanes, b->k);
   part_rows(b, parts);
   int64_t all = count * (int64_t)b->blocks.row_tasks * b->batch;
-  most = least(most, b->blocks.is_narrow && all > TASKS_MIN ? all / TASKS_MIN : divide_up(all, TASKS_MIN));
+  int64_t wanted = tasks_wanted(b->n->machine);
+  most = least(most, b->blocks.is_narrow && all > wanted ? all / wanted : divide_up(all, wanted));
   while (most > 1 && bytes_of(b, most) > bytes_max(b))
     most--;
-  b->strips = divide_up(count, divide_up(count, most));
+  b->strips = divide_up(count, even_tasks(b, divide_up(count, most), count));
   b->blocks.terms = (double)b->terms;
   b->blocks.column_tasks = (double)divide_up(count, b->strips);
   return bytes_of(b, b->strips) <= bytes_max(b) && has_no_rest(b);
@@ -308,9 +317,11 @@ static void propose(const struct blocked *b, struct candidates *out) {
 /* Parts of the rows at most: what is left over of tiles has no place in them. */
 static int64_t most_parts(const struct blocked *b) {
   int64_t most = b->is_open ? 1 : b->m / (b->blocks.copies_rows ? CHUNK_ROWS_COPIED : CHUNK_ROWS);
-  return most < 1 ? 1 : most < TASKS_MIN ? most : TASKS_MIN;
+  return most < 1 ? 1 : least(most, tasks_wanted(b->n->machine));
 }
-static bool has_few_tasks(const struct blocked *b) { return b->work.batch * b->blocks.row_tasks * b->blocks.column_tasks < TASKS_MIN; }
+static bool has_few_tasks(const struct blocked *b) {
+  return b->work.batch * b->blocks.row_tasks * b->blocks.column_tasks < (double)tasks_wanted(b->n->machine);
+}
 /* Nothing is gained where a tile's terms are one block: product_tile_cycles is of that. */
 static void propose_in_place(const struct blocked *b, struct candidates *out) {
   struct blocked sized = *b;
@@ -338,7 +349,7 @@ static bool choose_parts(const struct blocked *b, int64_t parts, struct blocked 
 /* The more parts of the rows, the more strips a task may have, and the fewer tasks copy the same rows. */
 static void propose_parts_of_rows(const struct blocked *b, struct candidates *out) {
   struct blocked sized, more;
-  for (int64_t parts = 1; parts <= TASKS_MIN; parts *= 2)
+  for (int64_t parts = 1; parts <= tasks_wanted(b->n->machine); parts *= 2)
     if (choose_parts(b, parts, &sized) && !(has_few_tasks(&sized) && choose_parts(b, parts * 2, &more)))
       propose(&sized, out);
 }

@@ -44,7 +44,6 @@ struct form {
 #define CROWDED_TERMS 64   /* so many rows */
 #define CROWDED_BYTES 1024 /* rows of a filter that are multiples of it apart fall into few sets of the caches */
 #define STACK_BYTES 2097152.0
-#define TASKS_MIN 8
 #define PART_PIXELS 256 /* of a task that copies the filter: fewer do not pay for a copy of their own */
 
 /* ---- which nests ---- */
@@ -273,7 +272,7 @@ static bool fits_stack(const struct conv *v, int64_t vectors) {
 static void propose_staged(const struct conv *v, int64_t vectors, struct candidates *out) {
   struct form f = {.vectors = vectors, .is_staged = true, .parted = -1, .parts = 1};
   double pixels = v->others * (double)v->wide;
-  int64_t strips = divide_up(v->width, vectors * v->lanes), wanted = divide_up(TASKS_MIN, strips);
+  int64_t strips = divide_up(v->width, vectors * v->lanes), wanted = divide_up(tasks_wanted(v->n->machine), strips);
   if (!fits_stack(v, vectors))
     return;
   wanted = wanted < (int64_t)(pixels / PART_PIXELS) ? wanted : (int64_t)(pixels / PART_PIXELS);

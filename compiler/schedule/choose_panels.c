@@ -14,7 +14,7 @@
 #define BLOCK_MIN 96    /* rows of a block, */
 #define BLOCK_MAX 480   /* whose part of the first factor stays in the second cache */
 #define BLOCK_FEW 48    /* where there are few panels */
-#define TASKS_MIN 16
+#define PANEL_TASKS_MIN 16
 #define PANELS_MAX 4  /* of a task, where tiles ask for the next one */
 #define VECTORS_MAX 3 /* of a tile: panels of more are cut */
 
@@ -79,7 +79,7 @@ static void find_sizes(struct paneled *p) {
 static int64_t panel_count(const struct paneled *p) { return divide_up((int64_t)p->work.width, p->width); }
 /* Of a task, where tiles ask for the next one. */
 static int64_t task_panels(const struct paneled *p) {
-  int64_t each = panel_count(p) / TASKS_MIN;
+  int64_t each = panel_count(p) / PANEL_TASKS_MIN;
   return each < 1 ? 1 : each < PANELS_MAX ? each : PANELS_MAX;
 }
 /* Rows whose part of the first factor takes half of the second cache; fewer where tasks would be too few. */
@@ -87,7 +87,7 @@ static void find_block(struct paneled *p) {
   int64_t extent = p->rows < 0 ? 1 : p->c->axes[p->rows].extent, most = extent < 0 ? INT64_MAX : extent;
   int64_t block = p->n->machine->bytes[LEVEL_L2] / 2 / (int64_t)(p->work.k * p->work.bytes + 1);
   block = block < BLOCK_MIN ? BLOCK_MIN : block > BLOCK_MAX ? BLOCK_MAX : block;
-  if (panel_count(p) * divide_up((int64_t)p->work.m, block) < TASKS_MIN)
+  if (panel_count(p) * divide_up((int64_t)p->work.m, block) < PANEL_TASKS_MIN)
     block = BLOCK_FEW;
   block = block / p->height * p->height;
   p->block = block && block < most / 2 ? block : 0;

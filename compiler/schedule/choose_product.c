@@ -6,8 +6,7 @@
 
 #define FETCH_AHEAD 16      /* terms */
 #define FEW_TERMS 1024      /* of an open number: below, the strip's part of the second factor stays in L2 */
-#define TASKS_MIN 8         /* where strips alone are fewer, */
-#define SHARED_CYCLES 20000 /* of what takes longer */
+#define SHARED_CYCLES 20000 /* what takes longer has parts of rows, too, where strips alone are few tasks */
 
 /* What is done with each axis. */
 struct product {
@@ -86,7 +85,7 @@ static const char *tails_text(struct arena *arena, const struct tile *t) {
 /* Rows of a task, whole tiles: few where strips alone are few tasks. As many for each task, if about so many can be. */
 static int64_t task_rows(const struct product *p, const struct tile *t, int64_t most) {
   int64_t rows = (int64_t)p->work.m, strips = divide_up((int64_t)p->work.width, (int64_t)p->work.lanes * t->vectors);
-  int64_t parts = divide_up(TASKS_MIN, strips * (int64_t)p->work.batch);
+  int64_t parts = divide_up(tasks_wanted(p->n->machine), strips * (int64_t)p->work.batch);
   parts = divide_up(rows, parts) > most ? divide_up(rows, most) : parts;
   int64_t tiles = divide_up(divide_up(rows, parts), t->rows);
   for (int64_t even = tiles; even >= divide_up(tiles, 2); even--)

@@ -29,7 +29,7 @@ struct stream {
 #define VECTORS_MAX 8
 #define RUN_LEAST 2048 /* bytes of a row that a task reads, */
 #define RUN_MOST 4096
-#define TASKS_MIN 2
+#define STREAM_TASKS_MIN 2
 
 /* ---- which nests ---- */
 
@@ -77,7 +77,7 @@ static void find_sizes(struct stream *s) {
   s->vectors = VECTORS_MAX;
   while (s->vectors > 1 && s->vectors * s->pass > s->n->machine->registers / 2)
     s->vectors /= 2;
-  int64_t tile = s->vectors * s->lanes, part = divide_up(s->width, TASKS_MIN), least = RUN_LEAST / bytes, most = RUN_MOST / bytes;
+  int64_t tile = s->vectors * s->lanes, part = divide_up(s->width, STREAM_TASKS_MIN), least = RUN_LEAST / bytes, most = RUN_MOST / bytes;
   s->tiles = divide_up(part < least ? least : part > most ? most : part, tile);
   s->work = (struct product_work){.batch = (double)s->batch,
                                   .m = (double)s->pass,

@@ -2,6 +2,7 @@
 #include "ir/schedule/machine.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -9,15 +10,15 @@
 #define MB (1024 * KB)
 
 #define WIDE_AT(kind, fmas, l1, l2, l3, ...) \
-  { kind, 4, 64, 32, true, fmas, {(l1)*KB, (l2)*KB, (l3)*KB, INT64_MAX}, {__VA_ARGS__}, false }
+  { kind, 4, 64, 32, true, fmas, {(l1)*KB, (l2)*KB, (l3)*KB, INT64_MAX}, {__VA_ARGS__}, false, 0 }
 /* Rates of 512-bit servers of several makers lie within a quarter of these, but for those with their own; the last level is what a core has
  * of it when all work. */
 #define WIDE(kind, fmas, l1, l2, l3) WIDE_AT(kind, fmas, l1, l2, l3, 128, 48, 10, 4)
 #define HALF_AT(kind, l1, l2, l3, ...) \
-  { kind, 3, 32, 16, true, 2, {(l1)*KB, (l2)*KB, (l3)*KB, INT64_MAX}, {__VA_ARGS__}, false }
+  { kind, 3, 32, 16, true, 2, {(l1)*KB, (l2)*KB, (l3)*KB, INT64_MAX}, {__VA_ARGS__}, false, 0 }
 #define HALF(kind, l1, l2, l3) HALF_AT(kind, l1, l2, l3, 64, 32, 12, 6)
 #define OLD(kind, level) \
-  { kind, level, 16, 16, false, 1, {32 * KB, 256 * KB, 2 * MB, INT64_MAX}, {32, 16, 8, 4}, false }
+  { kind, level, 16, 16, false, 1, {32 * KB, 256 * KB, 2 * MB, INT64_MAX}, {32, 16, 8, 4}, false, 0 }
 
 /* The first whose name is part of the CPU's. Sizes of caches are their makers'; what levels deliver was measured on servers with 512-bit
  * vectors and on a Zen 3: the other 256-bit rows have what is usual. */
@@ -99,6 +100,8 @@ static void find_native(void) {
     int64_t bytes = cache_bytes(level + 1);
     native.bytes[level] = bytes > 0 ? bytes : native.bytes[level];
   }
+  cpu_set_t usable;
+  native.cores = sched_getaffinity(0, sizeof usable, &usable) == 0 ? CPU_COUNT(&usable) : 0;
 }
 
 const struct machine *machine_find(const char *cpu) {

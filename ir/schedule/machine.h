@@ -1,7 +1,7 @@
 /* machine.h: what costs and schedules know of the CPU that code is for.
  *
  * What decides bits (level, vector_bytes, has_fma) follows from the name alone, or for `native` from the instructions that the CPU at hand
- * has; caches and rates may differ from machine to machine and decide order and places only.
+ * has; caches, cores and rates may differ from machine to machine and decide order and places only.
  *
  * Owner: static. Safe for many threads once machine_find has returned for a name. */
 #ifndef TFC_IR_SCHEDULE_MACHINE_H
@@ -27,6 +27,7 @@ struct machine {
   int64_t bytes[LEVELS];    /* that one core can use of a level; memory: no limit */
   double bandwidth[LEVELS]; /* bytes a cycle that one core reads from a level */
   bool is_strict;           /* --math strict: only what keeps all values is chosen for it */
+  int cores;                /* that this process may use, of the machine at hand; 0: not known */
 };
 
 /* The same for --math strict: products round by themselves. */
