@@ -500,9 +500,11 @@ static double vectors_cycles(const struct machine *machine, double terms, double
 double conv_tile_cycles(const struct machine *machine, int64_t rows, int64_t vectors, double terms, enum filter_place place) {
   double sums = (double)(rows * vectors), fmas = sums / machine->fma_rate, loads = (double)(rows + vectors) / LOADS;
   double step = fmas > loads ? fmas : loads, far = vectors_cycles(machine, terms, (double)(vectors * machine->vector_bytes), place);
-  step = step > far ? step : far;
+  bool is_wide = terms * (double)(vectors * machine->vector_bytes) > (double)machine->bytes[LEVEL_L2] / 2;
+  step = (step > far ? step : far) / (place == FILTER_COPIED && is_wide ? rates_of(machine)->conv_strip : 1);
   return terms * (step + loads * BROADCAST_CYCLES) / TERM_SHARE + TILE_CYCLES + sums * STORE_CYCLES;
 }
+int64_t conv_crowded_bytes(const struct machine *machine) { return rates_of(machine)->conv_crowded; }
 double conv_copy_cycles(const struct machine *machine, double bytes, double turned) {
   int place = bytes > (double)machine->bytes[LEVEL_L2] ? PLACE_FAR : PLACE_NEAR;
   return bytes / LINE_BYTES * rates_of(machine)->block_line[place] + turned * rates_of(machine)->block_turned;
