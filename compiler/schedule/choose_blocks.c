@@ -183,13 +183,20 @@ static bool has_no_rest(const struct blocked *b) {
   bool terms = b->is_open_sum || b->k % b->terms == 0;
   return has_whole_strips(b) || !b->blocks.copies_rows || terms;
 }
-/* At least so many groups of strips; a few more where cores would have different numbers of few tasks. */
-static int64_t even_tasks(const struct blocked *b, int64_t groups, int64_t strips) {
-  int64_t cores = b->n->machine->cores, others = (int64_t)b->blocks.row_tasks * b->batch;
+/* Strips that the core with most of them has, where tasks of `each` strips, and a last one of what is left, go to cores in turn. */
+static int64_t most_strips(const struct blocked *b, int64_t strips, int64_t each) {
+  int64_t cores = b->n->machine->cores, others = (int64_t)b->blocks.row_tasks * b->batch, whole = strips / each * others;
+  bool rests_find_room = whole % cores + (strips % each ? others : 0) <= cores;
+  return divide_up(whole, cores) * each + (whole % cores && rests_find_room ? 0 : divide_up(others, cores) * (strips % each));
+}
+/* At least so many groups of strips; some more where cores would have different numbers of few tasks. */
+static int64_t even_groups(const struct blocked *b, int64_t groups, int64_t strips) {
+  int64_t cores = b->n->machine->cores, others = (int64_t)b->blocks.row_tasks * b->batch, best = groups;
   bool is_few = cores > 1 && groups * others < EVEN_TASKS * cores;
-  while (is_few && groups < strips && groups * others % cores)
-    groups++;
-  return groups;
+  for (int64_t more = groups + 1; is_few && more <= 2 * groups && more <= strips; more++)
+    if (most_strips(b, strips, divide_up(strips, more)) < most_strips(b, strips, divide_up(strips, best)))
+      best = more;
+  return best;
 }
 /* A task is as wide as its copies allow, so that results are written in long runs. */
 static bool choose_sizes(struct blocked *b, int64_t parts) {
@@ -204,7 +211,7 @@ static bool choose_sizes(struct blocked *b, int64_t parts) {
   most = least(most, b->blocks.is_narrow && all > wanted ? all / wanted : divide_up(all, wanted));
   while (most > 1 && bytes_of(b, most) > bytes_max(b))
     most--;
-  b->strips = divide_up(count, even_tasks(b, divide_up(count, most), count));
+  b->strips = divide_up(count, even_groups(b, divide_up(count, most), count));
   b->blocks.terms = (double)b->terms;
   b->blocks.column_tasks = (double)divide_up(count, b->strips);
   return bytes_of(b, b->strips) <= bytes_max(b) && has_no_rest(b);

@@ -4,8 +4,6 @@
  * turns of mo and nj, which stand inside, ask for a share each, so that it comes while they compute. All places that the loops around a
  * load go through are one line of places, of which turn number t of mo and nj takes the next few from t * few on; turns that a last loop
  * lacks of its bound lack their share. */
-#include <stdlib.h>
-
 #include "ir/schedule/machine.h"
 #include "ir/schedule/schedule_rewrite.h"
 
@@ -173,6 +171,8 @@ static status fetch_at(struct kernel *k, const struct step *s, struct stmt *loop
     in = f.over[i];
   }
   status result = look_at_block(&f, loop->body);
+  if (result == OK && !f.hints)
+    result = REFUSED("loop %s loads nothing that moves with it from that buffer", s->at[0]);
   vec_free(&f.inside);
   if (result != OK)
     return result;
@@ -184,52 +184,9 @@ static status fetch_at(struct kernel *k, const struct step *s, struct stmt *loop
   return OK;
 }
 
-static bool expr_moves(const struct kernel *k, expr_id e, uint32_t buffer, uint32_t local, bool *seen) {
-  const struct expr *x = expr_get(k, e);
-  if (e == NO_EXPR || seen[e])
-    return false;
-  seen[e] = true;
-  if (x->op == SCALAR_LOAD && x->imm == (int64_t)buffer && expr_reads_local(k, e, local))
-    return true;
-  for (int i = 0; i < x->count; i++)
-    if (expr_moves(k, expr_operand(k, e, i), buffer, local, seen))
-      return true;
-  return false;
-}
-/* Whether a block loads from the buffer what moves with a loop around. */
-static bool block_moves(const struct kernel *k, const struct stmt *s, uint32_t buffer, uint32_t local, bool *seen) {
-  expr_id used[LIMIT_RANK + 4];
-  for (; s; s = s->next) {
-    int count = s->kind == STMT_FETCH ? 0 : stmt_exprs(s, used);
-    for (int i = 0; i < count; i++)
-      if (expr_moves(k, used[i], buffer, local, seen))
-        return true;
-    if (block_moves(k, s->body, buffer, local, seen) || block_moves(k, s->otherwise, buffer, local, seen))
-      return true;
-  }
-  return false;
-}
-static bool loop_moves(const struct kernel *k, const struct stmt *loop, uint32_t buffer) {
-  bool *seen = calloc(k->exprs.count + 1, sizeof *seen), moves = block_moves(k, loop->body, buffer, loop->local, seen);
-  free(seen);
-  return moves;
-}
-/* Of several loops of the name, as sums that wait make them, those that load. */
 status step_fetch(struct kernel *k, const struct step *s) {
-  loops_found found = {0};
-  bool any = false;
   TRY(step_check_buffer(k, s));
-  find_loops(k->body, k, s->at[0], &found);
-  status result = found.count ? OK : REFUSED("there is no loop %s", s->at[0]);
-  for (uint32_t i = found.count; i-- > 0 && result == OK;)
-    if (loop_moves(k, found.items[i], s->buffer)) {
-      result = fetch_at(k, s, found.items[i]);
-      any = true;
-    }
-  if (found.count && !any)
-    result = REFUSED("loop %s loads nothing that moves with it from that buffer", s->at[0]);
-  vec_free(&found);
-  return result;
+  return each_loop(k, s, s->at[0], fetch_at);
 }
 
 /* ---- fma ---- */

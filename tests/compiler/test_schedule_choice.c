@@ -123,6 +123,39 @@ static void parts_of_sums_are_tiles(void **state) {
   arena_deinit(&arena);
 }
 
+static int64_t tasks_of(const struct kernel *k, const struct stmt *s) {
+  int64_t turns = 1, all = 1;
+  for (; s; s = s->next)
+    if (s->kind == STMT_FOR && s->run == RUN_TASKS && expr_is_const(k, s->value, &turns))
+      all *= turns * tasks_of(k, s->body);
+  return all;
+}
+/* Where cores are known, a kernel has no more tasks than pay for the copies that each of them makes, as many for each core. */
+static void tasks_are_as_many_as_cores_want(void **state) {
+  (void)state;
+  static const struct {
+    int cores;
+    int64_t least, most;
+  } rows[] = {{0, 8, 16}, {1, 4, 6}, {2, 4, 6}, {3, 6, 9}, {16, 8, 16}};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    struct arena arena;
+    struct schedule s = {0};
+    struct machine machine = *machine_find("x86-64-v4");
+    struct kernel *out;
+    const char *steps;
+    arena_init(&arena);
+    machine.cores = rows[i].cores;
+    const struct kernel *k = parsed(ACROSS("256", "1024", "1024"), &arena);
+    assert_int_equal(schedule_choose(k, &machine, NULL, &arena, &steps), OK);
+    assert_int_equal(schedule_parse(steps, &arena, &s), OK);
+    assert_int_equal(schedule_apply(k, &s, &arena, &out), OK);
+    int64_t tasks = tasks_of(out, out->body);
+    if (tasks < rows[i].least || tasks > rows[i].most || (rows[i].cores > 1 && rows[i].cores < 4 && tasks % rows[i].cores))
+      test_fail("%d cores: %lld tasks: %s", rows[i].cores, (long long)tasks, steps);
+    arena_deinit(&arena);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(kernels_get_the_steps_that_fit_size_and_machine),
@@ -132,6 +165,7 @@ int main(void) {
     cmocka_unit_test(plain_loops_have_no_variants),
     cmocka_unit_test(sharing_costs_what_lines_of_results_do),
     cmocka_unit_test(parts_of_sums_are_tiles),
+    cmocka_unit_test(tasks_are_as_many_as_cores_want),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
