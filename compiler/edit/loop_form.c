@@ -14,6 +14,14 @@ bool loop_is_regular(const struct flow_node *n) {
 
 bool loop_hands_on(const struct flow_node *n, uint32_t i) { return n->branches[1]->results.items[i] == n->branches[1]->params.items[i]; }
 
+bool loop_condition_takes(const struct flow_node *loop, uint32_t var) {
+  const struct flow *c = loop->branches[0];
+  for (flow_id id = 1; id < c->nodes.count; id++)
+    if (c->nodes.items[id] && node_takes(c->nodes.items[id], c->params.items[var]))
+      return true;
+  return c->results.items[0] == c->params.items[var];
+}
+
 uint32_t loop_var_of(const struct flow_node *n, value_id param) {
   for (uint32_t i = 0; i < loop_var_count(n); i++)
     if (n->branches[1]->params.items[i] == param)

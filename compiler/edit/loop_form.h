@@ -10,6 +10,8 @@ uint32_t loop_var_count(const struct flow_node *loop);
 bool loop_is_regular(const struct flow_node *loop);
 /* The body gives variable i back as it was. */
 bool loop_hands_on(const struct flow_node *loop, uint32_t i);
+/* Whether the condition looks at variable i. */
+bool loop_condition_takes(const struct flow_node *loop, uint32_t i);
 /* The number of the variable that a value of the body is at the start of a turn, or UINT32_MAX. */
 uint32_t loop_var_of(const struct flow_node *loop, value_id param);
 /* How many turns the loop makes, when its sizes say it: else NO_DIM. */

@@ -25,18 +25,10 @@ struct save {
 
 static bool is_host(const struct flow_node *n, const char *name) { return n->op == FLOW_HOST && strcmp(n->host, name) == 0; }
 
-static bool condition_uses(const struct flow_node *loop, uint32_t var) {
-  const struct flow *c = loop->branches[0];
-  for (flow_id id = 1; id < c->nodes.count; id++)
-    if (c->nodes.items[id] && node_takes(c->nodes.items[id], c->params.items[var]))
-      return true;
-  return c->results.items[0] == c->params.items[var];
-}
-
 /* The node of the body that pushes to variable `var` of the loop, or pops from it; nothing else is done with it. */
 static bool find_end(const struct flow *f, flow_id loop, uint32_t var, struct save_end *out, bool *pushes) {
   const struct flow_node *n = f->nodes.items[loop];
-  if (n->op != FLOW_WHILE || !loop_is_regular(n) || var >= loop_var_count(n) || condition_uses(n, var))
+  if (n->op != FLOW_WHILE || !loop_is_regular(n) || var >= loop_var_count(n) || loop_condition_takes(n, var))
     return false;
   const struct flow *body = n->branches[1];
   value_id param = body->params.items[var];

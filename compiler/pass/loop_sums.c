@@ -1,6 +1,6 @@
 /* loop_sums.c: variables of a loop to which each turn adds a product, as the gradients of weights that all turns read: the products of all
- * turns become one, behind the loop (ir/schedule/over_turns.h). What its factors are in each turn are rows of arrays that the loop takes, or
- * makes now; the variable itself, which each turn read and wrote anew, is gone.
+ * turns become one, behind the loop (ir/schedule/over_turns.h). What its factors are in each turn are rows of arrays that the loop takes,
+ * or makes now; the variable itself, which each turn read and wrote anew, is gone.
  *
  * That is done where the number of turns is known, where what is no longer moved is more than what the rows move, and where a turn adds so
  * few terms that reading and writing the sum takes longer. */
@@ -79,17 +79,13 @@ static bool adds(const struct flow_node *n, value_id out[2]) {
   }
   return out[0] && out[1] && out[0] != out[1];
 }
-static bool condition_takes(const struct flow_node *loop, uint32_t var) {
-  flow_id user;
-  return flow_use_count(loop->branches[0], loop->branches[0]->params.items[var], &user) > 0;
-}
 static bool find_sum(struct turn_sum *s) {
   const struct flow_node *n = loop_of(s);
   const struct flow *body = n->branches[1];
   value_id param = body->params.items[s->var], terms[2];
   flow_id user;
   s->add = only_maker(body, body->results.items[s->var]);
-  if (!s->add || flow_use_count(body, param, &user) != 1 || condition_takes(n, s->var) || !adds(s->add, terms) ||
+  if (!s->add || flow_use_count(body, param, &user) != 1 || loop_condition_takes(n, s->var) || !adds(s->add, terms) ||
       (terms[0] != param && terms[1] != param))
     return false;
   s->product = only_maker(body, terms[terms[0] == param]);
@@ -145,13 +141,20 @@ static bool is_near(const struct turn_sum *s, int64_t bytes) {
       return false;
   return true;
 }
+/* A variable that the loop reads, which may be missing until it turns: behind it there is no other who says so. */
+static value_id needed_now(struct flow *f, value_id v) {
+  struct flow_node *from = f->nodes.items[f->values.items[v].producer];
+  if (from && from->op == FLOW_READ)
+    from->imm = READ_NOW;
+  return v;
+}
 static value_id factor_behind(const struct turn_sum *s, value_id v) {
   const struct flow_node *n = loop_of(s);
   const struct flow *body = body_of(s);
   switch (factor_kind(s, v)) {
   case FACTOR_STEADY: {
     uint32_t var = loop_var_of(n, v);
-    return var != UINT32_MAX ? n->inputs.items[var] : loop_copy_constant(s->flow, body, v);
+    return var != UINT32_MAX ? needed_now(s->flow, n->inputs.items[var]) : loop_copy_constant(s->flow, body, v);
   }
   case FACTOR_ROW: return n->inputs.items[body->values.items[v].index];
   default: return loop_add_row_out(s->flow, s->loop, v, dim_const(s->flow->dims, s->turns));

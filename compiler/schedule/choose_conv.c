@@ -38,11 +38,11 @@ struct form {
 #define ROWS_MAX 16
 #define VECTORS_MAX 5
 #define REST_COST 1.02
-#define PIECES_MAX 6     /* of a row's tiles: that a cut can make */
-#define FILTER_SHARE 4   /* of L2: from one over this on the filter does not stay in it beside the image */
-#define FETCH_AHEAD 32   /* terms, of such a filter */
-#define CROWDED_TERMS 64 /* so many rows */
-#define NEAR_CROWDED_BYTES 1024
+#define PIECES_MAX 6            /* of a row's tiles: that a cut can make */
+#define FILTER_SHARE 4          /* of L2: from one over this on the filter does not stay in it beside the image */
+#define FETCH_AHEAD 32          /* terms, of such a filter */
+#define CROWDED_TERMS 64        /* so many rows */
+#define NEAR_CROWDED_BYTES 1024 /* of one in L2, and of copies (conv_crowded_bytes: beyond it) */
 #define STACK_BYTES 2097152.0
 #define PART_PIXELS 256 /* of a task that copies the filter: fewer do not pay for a copy of their own */
 

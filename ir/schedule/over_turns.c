@@ -8,15 +8,15 @@
 
 /* ---- which kernels ---- */
 
-static bool is_zero(const struct kernel *k, expr_id e) {
-  int64_t bits;
-  return expr_is_const(k, e, &bits) && bits == 0;
-}
-/* Nothing but a var that begins at 0, the sum, and a store of it. */
+/* Nothing but a var that begins at 0, the sum, and a store of it where no load says. */
 static bool stores_the_sum(const struct contraction *c) {
   const struct stmt *var = c->inside, *store = c->sum->next;
-  return var->kind == STMT_VAR && var->local == c->local && is_zero(c->k, var->value) && var->next == c->sum && store &&
-         store->kind == STMT_STORE && !store->next && expr_is_local(c->k, store->value, c->local);
+  int64_t start;
+  bool is_sum = var->kind == STMT_VAR && var->local == c->local && expr_is_const(c->k, var->value, &start) && start == 0 &&
+                var->next == c->sum && store && store->kind == STMT_STORE && !store->next && expr_is_local(c->k, store->value, c->local);
+  for (int i = 0; is_sum && i < store->index_count; i++)
+    is_sum = !expr_has_load(c->k, store->index[i]);
+  return is_sum;
 }
 static bool has_row(const struct contraction *c, const bool *is_row) {
   for (int f = 0; f < FACTORS; f++)

@@ -98,7 +98,7 @@ static int64_t most_tiles(const struct kernel_code *code, const int64_t *sizes, 
 }
 /* One thread runs a part that gains nothing by others, neither in what runs a known number of times nor in regions that may run often.
  * (Kernels are not looked at one by one: values that one thread alone makes cost the most where several use them.) */
-static void plan_threads(struct arena_plan *plan, uint32_t count, const int64_t gain[2]) {
+static void plan_threads(struct arena_plan *plan, uint32_t count, const double gain[2]) {
   for (uint32_t i = 0; gain[0] <= 0 && gain[1] <= 0 && i < count; i++)
     plan->launches[i].cost = 0;
 }
@@ -129,7 +129,7 @@ static const struct program_instr *instr_of(const struct kernels_seen *s, uint32
 static bool is_planned(const struct program_instr *instr) { return instr->op == INSTR_KERNEL && !(instr->flags & INSTR_LATE); }
 
 /* Of a loop over rows of arrays. */
-static int64_t loop_turns(const struct kernels_seen *s, const struct program_instr *loop) {
+static int64_t rows_of_loop(const struct kernels_seen *s, const struct program_instr *loop) {
   const uint32_t *args = program_operands(s->program, loop->args.first), *outputs = program_operands(s->program, loop->outputs.first);
   int64_t rows;
   if (loop->op != INSTR_WHILE || loop->number + loop->peer == 0)
@@ -139,7 +139,7 @@ static int64_t loop_turns(const struct kernels_seen *s, const struct program_ins
   return size_eval(program_words(s->program, *program_operands(s->program, slot->dims)), s->plan->symbols, &rows) ? rows : 0;
 }
 /* Regions come behind the instruction that runs them. */
-static void count_turns(struct kernels_seen *s) {
+static void see_turns(struct kernels_seen *s) {
   const struct program_block *outer = program_block(s->program, s->part->block);
   for (uint32_t i = 0; i < s->part->instr_count; i++) {
     const struct program_instr *instr = instr_of(s, i);
@@ -147,7 +147,7 @@ static void count_turns(struct kernels_seen *s) {
     for (uint32_t b = 0; b < instr->blocks.count; b++) {
       const struct program_range inside = program_block(s->program, instr->blocks.first + b)->instrs;
       for (uint32_t j = 0; j < inside.count; j++)
-        s->turns[inside.first + j - outer->instrs.first] = s->turns[i] * loop_turns(s, instr);
+        s->turns[inside.first + j - outer->instrs.first] = s->turns[i] * rows_of_loop(s, instr);
     }
   }
 }
@@ -172,7 +172,7 @@ static bool shares_lines(const struct kernels_seen *s, uint32_t i) {
     if (s->is_dealt[i] ? reader->only && reader->only != i + 1 : reader->by_several_threads)
       return true;
   }
-  return instr->flags & INSTR_LOCKS; /* variables: other steps read them */
+  return instr->flags & INSTR_CHANGES; /* variables: other steps read them */
 }
 /* What a second thread would take off a kernel, its part of the tiles, less what it costs that one thread then writes lines which another
  * one has read. */
@@ -183,18 +183,18 @@ static int64_t thread_gain(const struct kernels_seen *s, uint32_t i, int64_t sha
   return gain - (shares_lines(s, i) ? s->kernels[instr->number].query(sizes, KERNEL_SHARING) * shared_line_ns : 0);
 }
 static void see_kernels(struct kernels_seen *s, int64_t shared_line_ns) {
-  int64_t gain[2] = {0}; /* [1]: of what runs nobody knows how often */
+  double gain[2] = {0}; /* [1]: of what runs nobody knows how often */
   for (uint32_t i = 0; i < s->part->instr_count; i++) {
     const struct program_instr *instr = instr_of(s, i);
     if (is_planned(instr))
       see_launch(s, i);
     s->is_dealt[i] = s->tiles[i] || (instr->flags & INSTR_LATE); /* of those it shows when they run */
   }
-  count_turns(s);
+  see_turns(s);
   slot_readers_find(s->program, s->part, s->is_dealt, s->readers);
   for (uint32_t i = 0; i < s->part->instr_count; i++)
     if (is_planned(instr_of(s, i)))
-      gain[s->turns[i] == 0] += (s->turns[i] ? s->turns[i] : 1) * thread_gain(s, i, shared_line_ns);
+      gain[s->turns[i] == 0] += (s->turns[i] ? (double)s->turns[i] : 1) * (double)thread_gain(s, i, shared_line_ns);
   plan_threads(s->plan, part_kernel_count(s->program, s->part), gain);
 }
 

@@ -45,7 +45,7 @@ static void pass_branches(struct readers *r, const struct program_instr *instr) 
   for (uint32_t i = 0; i < instr->blocks.count; i++) {
     const struct program_block *block = program_block(r->program, instr->blocks.first + i);
     hand_on_all(r, args + 1, program_operands(r->program, block->params.first), block->params.count);
-    hand_on_all(r, program_operands(r->program, block->results.first), outputs, block->results.count);
+    hand_on_all(r, program_operands(r->program, block->results.first), outputs, instr->outputs.count);
   }
 }
 /* Of loop variables that the body gives back the next turn's reading counts: behind the loop they are read once. */
@@ -72,7 +72,8 @@ static void pass_on(struct readers *r, const struct program_instr *instr) {
     hand_on_all(r, args + 1, (uint32_t[]){outputs[0], outputs[0]}, 2);
 }
 static bool hands_on(const struct program_instr *instr) {
-  return instr->op == INSTR_IF || instr->op == INSTR_WHILE || instr->op == INSTR_MERGE || instr->op == INSTR_ALIAS;
+  return instr->op == INSTR_IF || instr->op == INSTR_WHILE || instr->op == INSTR_MERGE || instr->op == INSTR_ALIAS ||
+         instr->op == INSTR_NOOP; /* of a part that runs by counts: an alias */
 }
 
 void slot_readers_find(const struct program *program, const struct program_part *part, const bool *is_dealt, struct slot_reader *out) {

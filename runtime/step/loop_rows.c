@@ -119,8 +119,9 @@ status loop_rows_place(struct loop_rows *r) {
 status loop_rows_fill(struct loop_rows *r) {
   for (uint32_t i = r->in_count; i < r->in_count + r->out_count; i++) {
     const struct loop_array *array = &r->arrays[i];
-    if (r->frame->slots[r->frame->slots[array->slot].root].storage != STORAGE_ROW && array->row_bytes)
-      memcpy(array->data + row_of(r, array, r->turn - 1) * array->row_bytes, r->frame->data[array->slot], (size_t)array->row_bytes);
+    char *row = array->data + row_of(r, array, r->turn - 1) * array->row_bytes;
+    if (array->row_bytes && r->frame->data[array->slot] != row) /* of several names for one value one alone is made in its row */
+      memcpy(row, r->frame->data[array->slot], (size_t)array->row_bytes);
   }
   return OK;
 }

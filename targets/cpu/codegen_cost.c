@@ -25,7 +25,7 @@ static value emit_trips(struct codegen *c, expr_id extent) {
   int64_t by;
   if (expr_of_sizes(c, extent))
     return LLVMBuildSIToFP(c->b, emit_expr(c, extent), c->m->f64, "");
-  if (x->op == SCALAR_SUB)
+  if (x->op == SCALAR_SUB || (x->op == SCALAR_ADD && expr_is_const(c->k, expr_operand(c->k, extent, 1), NULL)))
     return emit_trips(c, expr_operand(c->k, extent, 0));
   if (x->op == SCALAR_FLOORDIV && expr_is_const(c->k, expr_operand(c->k, extent, 1), &by) && by > 0)
     return LLVMBuildFDiv(c->b, emit_trips(c, expr_operand(c->k, extent, 0)), const_f64(c, (double)by), "");

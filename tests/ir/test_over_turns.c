@@ -81,6 +81,10 @@ static const struct {
   {"what is stored is not the sum alone", PRODUCT("mul(a[i2,i0], b[i2,i1])", "add(v0, c[])"), {true, true, false, false}},
   {"no product", PRODUCT("a[i2,i0]", "v0"), {true, true, false, false}},
   {"a result is no row", PRODUCT("mul(a[i2,i0], b[i2,i1])", "v0"), {true, true, false, true}},
+  {"a result whose place a row tells",
+   "kernel k(in a: i32[2,4], in b: i32[2,4], out c: i32[4]) { par i0 < 4 { var v0: i32 = 0:i32 red i1 < 2 { v0 = add(v0, mul(a[i1,i0], "
+   "b[i1,i0])) } c[cast.i64(a[0,i0])] = v0 } }",
+   {true, true, false}},
   {"a map", "kernel k(in a: f32[4], in b: f32[4], out c: f32[4]) { par i0 < 4 { c[i0] = mul(a[i0], b[i0]) } }", {true, true, false}},
 };
 static void nothing_else_does(void **state) {

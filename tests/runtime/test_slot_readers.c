@@ -44,6 +44,10 @@ static void those_of_other_names_for_it(void **state) {
   text.slots[1].root = 0;
   add_kernel(&text, 0, S(1), S(2));
   check_reader(&text, 0, 2, true);
+  begin(&text, INSTR_NOOP, S(0), S(1)); /* an alias where instructions run by counts */
+  text.slots[1].root = 0;
+  add_kernel(&text, 0, S(1), S(2));
+  check_reader(&text, 0, 2, true);
   begin(&text, INSTR_MERGE, S(0) | S(1) | S(2), S(3));
   add_kernel(&text, 0, S(3), S(4));
   check_reader(&text, 0, 0, false);
