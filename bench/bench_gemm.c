@@ -2,8 +2,8 @@
  *
  *   ninja bench_gemm && ./bench_gemm         # `./bench_gemm peak`: the peak alone
  *
- * Convolutions are in bench_convs.py. The peak is what independent fused multiply-adds in registers reach, measured in the same run; a row's
- * figure is the best of many runs, packing included. */
+ * Convolutions are in bench_convs.py. The peak is what independent fused multiply-adds in registers reach, measured in the same run; a
+ * row's figure is the best of many runs, packing included. */
 #include <stdio.h>
 #include <string.h>
 

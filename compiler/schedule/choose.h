@@ -51,7 +51,7 @@ struct nest {
 #define ASKING_ROWS 96  /* while so many rows meet this one, or fewer: more take longer than a hint lasts; */
 #define ASKING_TERMS 16 /* of a tile, between hints */
 
-/* Tasks that a kernel should have: two for each core, as far as that is known, of this many at least and at most. Fewer copy less, and read a
+/* Tasks that a kernel should have: two for each core, as far as that is known, so many at least and at most. Fewer copy less, and read a
  * factor again less often. */
 #define TASKS_MIN 4
 #define TASKS_MAX 8

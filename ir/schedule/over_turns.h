@@ -1,15 +1,15 @@
 /* over_turns.h: what a kernel sums up in each turn of a loop, as one sum over all of them.
  *
- * A weight that all turns of a loop read has a gradient that is the sum of a product in each turn. Where both factors of all turns are there
- * after the loop, one product is the whole sum: it has as many times the terms, and its result is written once. */
+ * A weight that all turns of a loop read has a gradient that is the sum of a product in each turn. Where both factors of all turns are
+ * there after the loop, one product is the whole sum: it has as many times the terms, and its result is written once. */
 #ifndef TFC_IR_SCHEDULE_OVER_TURNS_H
 #define TFC_IR_SCHEDULE_OVER_TURNS_H
 
 #include "ir/kernel/kernel.h"
 
 /* For a kernel of one nest that stores a sum of products as it is, over constant extents: the same kernel, but for the arguments with
- * is_row, which have one more dimension in front, of so many turns, and are summed up over it too, outermost. NULL: it is no such kernel, or
- * no factor is a row. *terms: that one turn adds up for an element. Sums are added up in another order than turn by turn.
+ * is_row, which have one more dimension in front, of so many turns, and are summed up over it too, outermost. NULL: it is no such kernel,
+ * or no factor is a row. *terms: that one turn adds up for an element. Sums are added up in another order than turn by turn.
  * Owner: the arena. */
 struct kernel *kernel_over_turns(const struct kernel *k, const bool *is_row, int64_t turns, struct arena *arena, int64_t *terms);
 
