@@ -247,6 +247,7 @@ static unsigned long outcomes[UNAUTHENTICATED + 1]; /* of runs, by status */
 
 static status build_run(struct build *build, const char *data, size_t size) {
   TRY(model_parse(data, size, &build->arena, &build->model));
+  TRY(cpus_read("native", false, &build->arena, &build->cpus));
   TRY(pipeline_run_part(build, "datasets", "plan"));
   for (uint32_t task = 0; task < build->cluster.tasks.count; task++) {
     struct emitted emitted = {0};
