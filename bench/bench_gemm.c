@@ -38,15 +38,12 @@ static char *product_text(struct arena *arena, const struct bench_case *c, size_
 }
 /* As the passes `collapse` and `schedule` make it; NULL: it cannot be. */
 static struct kernel *scheduled(const char *text, struct arena *arena) {
-  struct kernel *k;
-  struct schedule s = {0};
+  struct kernel *k, *stepped;
   const char *steps;
   if (kernel_parse(text, arena, &k) != OK)
     return NULL;
   k = kernel_collapse(k, arena);
-  if (schedule_choose(k, machine_find("native"), NULL, arena, &steps) != OK)
-    return NULL;
-  return !steps || (schedule_parse(steps, arena, &s) == OK && schedule_apply(k, &s, arena, &k) == OK) ? k : NULL;
+  return schedule_make(k, machine_find("native"), NULL, arena, &steps, &stepped) != OK ? NULL : stepped ? stepped : k;
 }
 
 int main(int argc, char **argv) {

@@ -154,3 +154,14 @@ bool loop_follows(const struct flow *f, const struct flow_node *first, const str
   uint32_t i = param_number(later->branches[0], b.limit);
   return i != UINT32_MAX && loop_hands_on(later, i) && is_count_of(f, first, later->inputs.items[i]);
 }
+
+dim loop_turns_known(const struct flow *f, flow_id loop) {
+  const struct flow_node *n = f->nodes.items[loop];
+  dim turns = loop_turns(f, n);
+  for (flow_id id = 1; id < loop && turns == NO_DIM; id++) {
+    const struct flow_node *first = f->nodes.items[id];
+    if (first && first->op == FLOW_WHILE && loop_follows(f, first, n))
+      turns = loop_turns(f, first);
+  }
+  return turns;
+}

@@ -18,5 +18,7 @@ uint32_t loop_var_of(const struct flow_node *loop, value_id param);
 dim loop_turns(const struct flow *flow, const struct flow_node *loop);
 /* Whether `later` makes as many turns as `first`, as the loops of gradients do: it counts back what the other counted, or up to it. */
 bool loop_follows(const struct flow *flow, const struct flow_node *first, const struct flow_node *later);
+/* How many turns the loop makes, when its sizes say it, or those of one in front of it that it follows: else NO_DIM. */
+dim loop_turns_known(const struct flow *flow, flow_id loop);
 
 #endif

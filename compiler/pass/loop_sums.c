@@ -4,8 +4,6 @@
  *
  * That is done where the number of turns is known, where what is no longer moved is more than what the rows move, and where a turn adds so
  * few terms that reading and writing the sum takes longer. */
-#include <string.h>
-
 #include "compiler/edit/flow_edit.h"
 #include "compiler/edit/loop_form.h"
 #include "compiler/edit/producer_form.h"
@@ -18,13 +16,19 @@
 #define TERMS_NEAR 16
 #define TERMS_FAR 64
 
+/* What a value of the body is behind the loop. */
+enum factor_kind { FACTOR_NONE, FACTOR_STEADY, FACTOR_ROW, FACTOR_NEW_ROW };
+
 struct turn_sum {
   const struct build *build;
   struct flow *flow;
   flow_id loop;
+  dim turns;
+  int64_t turn_count; /* that are so many */
   uint32_t var;
-  int64_t turns;
   const struct flow_node *add, *product; /* of the body */
+  enum factor_kind *kinds;               /* by argument of the product */
+  int64_t bytes;                         /* of the sum */
 };
 
 static struct flow_node *loop_of(const struct turn_sum *s) { return s->flow->nodes.items[s->loop]; }
@@ -32,25 +36,20 @@ static struct flow *body_of(const struct turn_sum *s) { return loop_of(s)->branc
 
 /* ---- how many turns ---- */
 
-static bool count_turns(struct flow *f, flow_id loop, int64_t *out) {
-  const struct flow_node *n = f->nodes.items[loop];
-  dim turns = loop_turns(f, n);
-  for (flow_id id = 1; id < loop && turns == NO_DIM; id++) {
-    const struct flow_node *first = f->nodes.items[id];
-    if (first && first->op == FLOW_WHILE && loop_follows(f, first, n))
-      turns = loop_turns(f, first);
-  }
-  return turns != NO_DIM && dim_is_const(f->dims, turns, out) && *out >= TURNS_MIN;
-}
-static bool rows_are_turns(struct flow *f, const struct flow_node *n, int64_t turns) {
-  int64_t rows;
-  for (uint32_t i = loop_var_count(n); i < n->inputs.count; i++)
-    if (!dim_is_const(f->dims, f->values.items[n->inputs.items[i]].dims[0], &rows) || rows != turns)
-      return false;
-  for (uint32_t i = loop_var_count(n); i < n->outputs.count; i++)
-    if (!dim_is_const(f->dims, f->values.items[n->outputs.items[i]].dims[0], &rows) || rows != turns)
+static bool all_have_rows(struct flow *f, const value_id *arrays, uint32_t count, dim rows) {
+  for (uint32_t i = 0; i < count; i++)
+    if (dim_equal(f->dims, f->values.items[arrays[i]].dims[0], rows) != 1)
       return false;
   return true;
+}
+/* Where it is known, and all its arrays have a row for each. */
+static bool count_turns(struct turn_sum *s) {
+  struct flow *f = s->flow;
+  const struct flow_node *n = loop_of(s);
+  uint32_t vars = loop_var_count(n);
+  s->turns = loop_turns_known(f, s->loop);
+  return s->turns != NO_DIM && dim_is_const(f->dims, s->turns, &s->turn_count) && s->turn_count >= TURNS_MIN &&
+         all_have_rows(f, n->inputs.items + vars, n->rows_in, s->turns) && all_have_rows(f, n->outputs.items + vars, n->rows_out, s->turns);
 }
 
 /* ---- what each turn adds ---- */
@@ -94,9 +93,6 @@ static bool find_sum(struct turn_sum *s) {
 
 /* ---- factors ---- */
 
-enum factor_kind { FACTOR_NONE, FACTOR_STEADY, FACTOR_ROW, FACTOR_NEW_ROW };
-
-/* What a value of the body is behind the loop. */
 static enum factor_kind factor_kind(const struct turn_sum *s, value_id v) {
   const struct flow_node *n = loop_of(s);
   const struct flow *body = body_of(s);
@@ -119,25 +115,27 @@ static int64_t bytes_of(const struct flow_node *n, uint32_t buffer) {
   return bytes;
 }
 /* Of each turn: the sum is read and written no more; rows are read again, and new ones written. */
-static bool find_factors(const struct turn_sum *s, bool *is_row, int64_t *sum_bytes) {
+static bool find_factors(struct turn_sum *s) {
   const struct flow_node *p = s->product;
   int64_t moved = 0;
-  *sum_bytes = 0;
+  s->bytes = 0;
+  s->kinds = ARENA_ARRAY(s->flow->arena, enum factor_kind, p->kernel->buffers.count + 1);
   for (uint32_t i = 0; i < p->kernel->buffers.count; i++) {
-    bool is_in = p->kernel->buffers.items[i].mode == BUFFER_IN;
-    enum factor_kind kind = is_in && p->args[i].value ? factor_kind(s, p->args[i].value) : FACTOR_NONE;
-    if (is_in && kind == FACTOR_NONE)
+    if (p->kernel->buffers.items[i].mode != BUFFER_IN) {
+      s->bytes += bytes_of(p, i);
+      continue;
+    }
+    s->kinds[i] = p->args[i].value ? factor_kind(s, p->args[i].value) : FACTOR_NONE;
+    if (s->kinds[i] == FACTOR_NONE)
       return false;
-    is_row[i] = kind == FACTOR_ROW || kind == FACTOR_NEW_ROW;
-    *sum_bytes += is_in ? 0 : bytes_of(p, i);
-    moved += is_row[i] ? (kind == FACTOR_NEW_ROW ? 2 : 1) * bytes_of(p, i) : 0;
+    moved += s->kinds[i] == FACTOR_NEW_ROW ? 2 * bytes_of(p, i) : s->kinds[i] == FACTOR_ROW ? bytes_of(p, i) : 0;
   }
-  return 2 * *sum_bytes > moved;
+  return 2 * s->bytes > moved;
 }
 /* Whether the second cache of every CPU keeps the sum from turn to turn. */
-static bool is_near(const struct turn_sum *s, int64_t bytes) {
+static bool is_near(const struct turn_sum *s) {
   for (uint32_t i = 0; i < s->build->cpus.count; i++)
-    if (2 * bytes > cpu_machine(&s->build->cpus, i)->bytes[LEVEL_L2])
+    if (2 * s->bytes > cpu_machine(&s->build->cpus, i)->bytes[LEVEL_L2])
       return false;
   return true;
 }
@@ -148,16 +146,16 @@ static value_id needed_now(struct flow *f, value_id v) {
     from->imm = READ_NOW;
   return v;
 }
-static value_id factor_behind(const struct turn_sum *s, value_id v) {
+static value_id factor_behind(const struct turn_sum *s, value_id v, enum factor_kind kind) {
   const struct flow_node *n = loop_of(s);
   const struct flow *body = body_of(s);
-  switch (factor_kind(s, v)) {
+  switch (kind) {
   case FACTOR_STEADY: {
     uint32_t var = loop_var_of(n, v);
     return var != UINT32_MAX ? needed_now(s->flow, n->inputs.items[var]) : loop_copy_constant(s->flow, body, v);
   }
   case FACTOR_ROW: return n->inputs.items[body->values.items[v].index];
-  default: return loop_add_row_out(s->flow, s->loop, v, dim_const(s->flow->dims, s->turns));
+  default: return loop_add_row_out(s->flow, s->loop, v, s->turns);
   }
 }
 
@@ -186,35 +184,34 @@ static value_id append_product(const struct turn_sum *s, struct kernel *kernel) 
   const struct flow_node *p = s->product;
   value_id *in = ARENA_ARRAY(s->flow->arena, value_id, kernel->buffers.count + 1);
   for (uint32_t i = 0; i < kernel->buffers.count; i++)
-    in[i] = kernel->buffers.items[i].mode == BUFFER_IN ? factor_behind(s, p->args[i].value) : NO_VALUE;
+    in[i] = s->kinds[i] != FACTOR_NONE ? factor_behind(s, p->args[i].value, s->kinds[i]) : NO_VALUE;
   return append_kernel(s, p, kernel, in);
 }
 static value_id append_add(const struct turn_sum *s, value_id product) {
-  const struct flow_node *n = loop_of(s);
-  value_id in[2], param = body_of(s)->params.items[s->var], *args;
-  args = ARENA_ARRAY(s->flow->arena, value_id, s->add->kernel->buffers.count + 1);
-  in[0] = n->inputs.items[s->var];
-  in[1] = product;
+  value_id param = body_of(s)->params.items[s->var], start = loop_of(s)->inputs.items[s->var];
+  value_id *in = ARENA_ARRAY(s->flow->arena, value_id, s->add->kernel->buffers.count + 1);
   for (uint32_t i = 0; i < s->add->kernel->buffers.count; i++)
-    args[i] = in[s->add->args[i].value != param];
-  return append_kernel(s, s->add, s->add->kernel, args);
+    in[i] = s->add->args[i].value == param ? start : product;
+  return append_kernel(s, s->add, s->add->kernel, in);
 }
 
+/* The product over all turns; NULL: it is none, or no better so. */
+static struct kernel *make_product(const struct turn_sum *s) {
+  const struct kernel *k = s->product->kernel;
+  bool *is_row = ARENA_ARRAY(s->flow->arena, bool, k->buffers.count + 1);
+  int64_t terms;
+  for (uint32_t i = 0; i < k->buffers.count; i++)
+    is_row[i] = s->kinds[i] == FACTOR_ROW || s->kinds[i] == FACTOR_NEW_ROW;
+  struct kernel *made = kernel_over_turns(k, is_row, s->turn_count, s->flow->arena, &terms);
+  return made && terms <= (is_near(s) ? TERMS_NEAR : TERMS_FAR) ? made : NULL;
+}
 static bool sum_behind(struct turn_sum *s) {
-  struct flow *f = s->flow;
-  if (!find_sum(s))
+  struct kernel *product = find_sum(s) && find_factors(s) ? make_product(s) : NULL;
+  if (!product)
     return false;
-  bool *is_row = ARENA_ARRAY(f->arena, bool, s->product->kernel->buffers.count + 1);
-  int64_t terms, bytes;
-  if (!find_factors(s, is_row, &bytes))
-    return false;
-  struct kernel *kernel = kernel_over_turns(s->product->kernel, is_row, s->turns, f->arena, &terms);
-  if (!kernel || terms > (is_near(s, bytes) ? TERMS_NEAR : TERMS_FAR))
-    return false;
-  value_id sum = append_add(s, append_product(s, kernel));
-  struct flow *body = body_of(s);
-  flow_replace_uses(f, loop_of(s)->outputs.items[s->var], sum);
-  body->results.items[s->var] = body->params.items[s->var];
+  value_id sum = append_add(s, append_product(s, product));
+  flow_replace_uses(s->flow, loop_of(s)->outputs.items[s->var], sum);
+  body_of(s)->results.items[s->var] = body_of(s)->params.items[s->var];
   return true;
 }
 
@@ -224,7 +221,7 @@ void loops_sum_behind(const struct build *b, struct flow *f) {
   for (flow_id id = 1; id < count; id++) {
     const struct flow_node *n = f->nodes.items[id];
     struct turn_sum s = {.build = b, .flow = f, .loop = id};
-    if (!n || n->op != FLOW_WHILE || !loop_is_regular(n) || !count_turns(f, id, &s.turns) || !rows_are_turns(f, n, s.turns))
+    if (!n || n->op != FLOW_WHILE || !loop_is_regular(n) || !count_turns(&s))
       continue;
     for (s.var = 0; s.var < loop_var_count(n); s.var++)
       any |= sum_behind(&s);

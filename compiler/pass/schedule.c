@@ -50,16 +50,10 @@ static status collect(struct build *b, const struct part_ref *part, struct flow 
 }
 
 static status schedule_for(struct build *b, const struct kernel *k, uint32_t cpu, struct tuner *tuner, struct scheduled_kernel *out) {
-  struct schedule s = {0};
   const struct machine *machine = cpu_machine(&b->cpus, cpu);
-  struct kernel *stepped = NULL;
+  struct kernel *stepped;
   out->cpu = b->cpus.items[cpu].name;
-  TRY(schedule_choose(k, machine, tuner, &b->arena, &out->steps));
-  if (out->steps) {
-    TRY(schedule_parse(out->steps, &b->arena, &s));
-    if (schedule_apply(k, &s, &b->arena, &stepped) != OK)
-      return fail(INTERNAL, "schedule of kernel %s: %s", k->name, arena_strdup(&b->arena, status_text()));
-  }
+  TRY(schedule_make(k, machine, tuner, &b->arena, &out->steps, &stepped));
   out->kernel = vectors_choose(stepped ? stepped : k, machine, &b->arena);
   if (stepped)
     kernel_free(stepped);

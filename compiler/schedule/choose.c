@@ -317,6 +317,18 @@ status schedule_choose(const struct kernel *k, const struct machine *machine, st
   }
   return OK;
 }
+status schedule_make(const struct kernel *k, const struct machine *machine, struct tuner *tuner, struct arena *arena, const char **steps,
+                     struct kernel **out) {
+  struct schedule s = {0};
+  *out = NULL;
+  TRY(schedule_choose(k, machine, tuner, arena, steps));
+  if (!*steps)
+    return OK;
+  TRY(schedule_parse(*steps, arena, &s));
+  if (schedule_apply(k, &s, arena, out) != OK)
+    return fail(INTERNAL, "schedule of kernel %s: %s", k->name, arena_strdup(arena, status_text()));
+  return OK;
+}
 
 static double sum_nests(const struct kernel *k, const struct machine *machine, struct arena *arena, bool of_cheapest) {
   struct kernel_uses uses;

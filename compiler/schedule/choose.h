@@ -105,6 +105,9 @@ uint32_t candidates_cheapest(const struct nest *n, const struct candidates *all)
  * does. */
 struct tuner;
 status schedule_choose(const struct kernel *k, const struct machine *machine, struct tuner *tuner, struct arena *arena, const char **out);
+/* The kernel by that schedule: the caller's (kernel_free), or, as all stays plain loops, NULL. */
+status schedule_make(const struct kernel *k, const struct machine *machine, struct tuner *tuner, struct arena *arena, const char **steps,
+                     struct kernel **out);
 /* A copy of a kernel, with steps applied or none, in which the loops that they left plain say how they run (choose_vectors.c): RUN_VECTORS,
  * RUN_TOGETHER, RUN_UNROLL; and sums of products there round once for each term, where the machine can. */
 struct kernel *vectors_choose(const struct kernel *k, const struct machine *machine, struct arena *arena);

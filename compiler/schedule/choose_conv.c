@@ -38,11 +38,11 @@ struct form {
 #define ROWS_MAX 16
 #define VECTORS_MAX 5
 #define REST_COST 1.02
-#define PIECES_MAX 6            /* of a row's tiles: that a cut can make */
-#define FILTER_SHARE 4          /* of L2: from one over this on the filter does not stay in it beside the image */
-#define FETCH_AHEAD 32          /* terms, of such a filter */
-#define CROWDED_TERMS 64        /* so many rows */
-#define NEAR_CROWDED_BYTES 1024 /* of one in L2, and of copies (conv_crowded_bytes: beyond it) */
+#define PIECES_MAX 6       /* of a row's tiles: that a cut can make */
+#define FILTER_SHARE 4     /* of L2: from one over this on the filter does not stay in it beside the image */
+#define FETCH_AHEAD 32     /* terms, of such a filter */
+#define CROWDED_TERMS 64   /* so many rows */
+#define CROWDED_BYTES 1024 /* rows of a filter that are multiples of it apart fall into few sets of the caches */
 #define STACK_BYTES 2097152.0
 #define PART_PIXELS 256 /* of a task that copies the filter: fewer do not pay for a copy of their own */
 
@@ -223,8 +223,7 @@ static double copy_cycles(const struct conv *v) {
   return conv_copy_cycles(v->n->machine, filter_bytes(v), v->is_along ? v->terms * (double)v->width : 0);
 }
 static int64_t row_bytes(const struct conv *v) { return v->width * (int64_t)dtype_size(v->c->dtype); }
-/* Rows of a filter that are multiples of so many bytes apart fall into few sets of the caches. */
-static bool is_crowded(const struct conv *v, int64_t bytes) { return v->terms >= CROWDED_TERMS && row_bytes(v) % bytes == 0; }
+static bool is_crowded(const struct conv *v) { return v->terms >= CROWDED_TERMS && row_bytes(v) % CROWDED_BYTES == 0; }
 /* Of a filter beyond L2 a strip may stay there while all tiles meet it. Its rows find as many sets as the power of two by which they lie
  * apart leaves. */
 static bool strip_stays(const struct conv *v, int64_t vectors) {
@@ -234,8 +233,8 @@ static bool strip_stays(const struct conv *v, int64_t vectors) {
 /* Those of one in L2 may fall out of the first cache. */
 static enum filter_place place_of(const struct conv *v, int64_t vectors) {
   if (filter_bytes(v) <= (double)v->n->machine->bytes[LEVEL_L2])
-    return is_crowded(v, NEAR_CROWDED_BYTES) ? FILTER_FAR : FILTER_NEAR;
-  return is_crowded(v, conv_crowded_bytes(v->n->machine)) ? FILTER_CROWDED : strip_stays(v, vectors) ? FILTER_NEAR : FILTER_FAR;
+    return is_crowded(v) ? FILTER_FAR : FILTER_NEAR;
+  return is_crowded(v) ? FILTER_CROWDED : strip_stays(v, vectors) ? FILTER_NEAR : FILTER_FAR;
 }
 static double tile_cycles(const struct conv *v, int64_t rows, const struct form *f) {
   const struct machine *machine = v->n->machine;
@@ -308,7 +307,7 @@ void propose_convs(const struct nest *n, const struct contraction *c, struct can
   const struct axis_name names[] = {{v.columns, "w"}, {c->lanes, "m"}, {v.taps, "t"}};
   v.words = axis_words_of(n, c, NULL, names, 3);
   out->items.items[0].cycles = loops_cycles(&v);
-  bool may_copy = filter_bytes(&v) > (double)n->machine->bytes[LEVEL_L2] || is_crowded(&v, NEAR_CROWDED_BYTES);
+  bool may_copy = filter_bytes(&v) > (double)n->machine->bytes[LEVEL_L2] || is_crowded(&v);
   for (int64_t count = 1; count <= VECTORS_MAX && (count - 1) * v.lanes < v.width; count++) {
     if (!v.is_along)
       propose(&v, (struct form){.vectors = count, .parted = -1}, out);

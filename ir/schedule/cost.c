@@ -504,7 +504,6 @@ double conv_tile_cycles(const struct machine *machine, int64_t rows, int64_t vec
   step = (step > far ? step : far) / (place == FILTER_COPIED && is_wide ? rates_of(machine)->conv_strip : 1);
   return terms * (step + loads * BROADCAST_CYCLES) / TERM_SHARE + TILE_CYCLES + sums * STORE_CYCLES;
 }
-int64_t conv_crowded_bytes(const struct machine *machine) { return rates_of(machine)->conv_crowded; }
 double conv_copy_cycles(const struct machine *machine, double bytes, double turned) {
   int place = bytes > (double)machine->bytes[LEVEL_L2] ? PLACE_FAR : PLACE_NEAR;
   return bytes / LINE_BYTES * rates_of(machine)->block_line[place] + turned * rates_of(machine)->block_turned;

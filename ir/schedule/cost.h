@@ -177,8 +177,6 @@ double conv_plain_cycles(const struct machine *machine, double vectors, double t
 /* One without a test, as plain loops: pixels are rows of a product. */
 double conv_product_cycles(const struct machine *machine, const struct product_work *work);
 double conv_tile_cycles(const struct machine *machine, int64_t rows, int64_t vectors, double terms, enum filter_place place);
-/* Rows of a filter beyond L2 that are multiples of so many bytes apart fall into few sets of the caches. */
-int64_t conv_crowded_bytes(const struct machine *machine);
 double conv_copy_cycles(const struct machine *machine, double bytes, double turned);
 /* A depthwise one's tile: each row of `taps` meets columns of its image that overlap, neighbours of the tile `apart` columns from each
  * other. */

@@ -57,9 +57,8 @@ struct rates {
 
   /* convolutions */
   double conv_apart;   /* of L2's rate, for vectors of the filter that lie apart; */
-  double conv_pair[2]; /* two lines of it from beyond L2, and of rows that are multiples of so many bytes apart; */
-  int64_t conv_crowded;
-  double conv_strip; /* of the rate of a strip that is copied, where it is more than half of L2 */
+  double conv_pair[2]; /* two lines of it from beyond L2, and of multiples of 1 KB apart */
+  double conv_strip;   /* of the rate of a strip that is copied, where it is more than half of L2 */
 
   /* filters */
   double filter_near, filter_parts, filter_far; /* in place: of factors in so many L2, and of others */

@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include "runtime/memory/slot_readers.h"
+#include "runtime/memory/thread_plan.h"
 #include "runtime/program/size.h"
 
 #define ARENA_ALIGN 64
@@ -87,22 +87,6 @@ void kernel_launch_query(const struct kernel_code *code, const int64_t *sizes, s
   out->cost = code->query(sizes, KERNEL_COST);
 }
 
-/* Of the phase that has most, which as a rule is the one that takes longest. */
-static int64_t most_tiles(const struct kernel_code *code, const int64_t *sizes, int64_t phases) {
-  int64_t most = 1;
-  for (int64_t phase = 0; phase < phases; phase++) {
-    int64_t tiles = code->query(sizes, phase);
-    most = tiles > most ? tiles : most;
-  }
-  return most;
-}
-/* One thread runs a part that gains nothing by others, neither in what runs a known number of times nor in regions that may run often.
- * (Kernels are not looked at one by one: values that one thread alone makes cost the most where several use them.) */
-static void plan_threads(struct arena_plan *plan, uint32_t count, const double gain[2]) {
-  for (uint32_t i = 0; gain[0] <= 0 && gain[1] <= 0 && i < count; i++)
-    plan->launches[i].cost = 0;
-}
-
 static status plan_sizes(const struct program *program, const struct program_instr *instr, struct arena_plan *plan) {
   const uint32_t *codes = program_operands(program, instr->sizes.first);
   for (uint32_t i = 0; i < instr->sizes.count; i++)
@@ -111,111 +95,20 @@ static status plan_sizes(const struct program *program, const struct program_ins
                   program_text(program, instr->node));
   return OK;
 }
-
-/* Kernels of a part and who reads what they make. */
-struct kernels_seen {
-  const struct program *program;
-  const struct program_part *part;
-  const struct kernel_code *kernels;
-  struct arena_plan *plan;
-  int64_t *tiles; /* by instruction: of what is dealt to threads; else 0, */
-  int64_t *turns; /* and how often it runs in a step; 0: not known */
-  bool *is_dealt;
-  struct slot_reader *readers;
-};
-static const struct program_instr *instr_of(const struct kernels_seen *s, uint32_t i) {
-  return program_instr(s->program, program_block(s->program, s->part->block)->instrs.first + i);
-}
-static bool is_planned(const struct program_instr *instr) { return instr->op == INSTR_KERNEL && !(instr->flags & INSTR_LATE); }
-
-/* Of a loop over rows of arrays. */
-static int64_t rows_of_loop(const struct kernels_seen *s, const struct program_instr *loop) {
-  const uint32_t *args = program_operands(s->program, loop->args.first), *outputs = program_operands(s->program, loop->outputs.first);
-  int64_t rows;
-  if (loop->op != INSTR_WHILE || loop->number + loop->peer == 0)
-    return 0;
-  uint32_t array = loop->number ? args[loop->args.count - 1] : outputs[loop->outputs.count - 1];
-  const struct program_slot *slot = program_slot(s->program, s->part->slots.first + array);
-  return size_eval(program_words(s->program, *program_operands(s->program, slot->dims)), s->plan->symbols, &rows) ? rows : 0;
-}
-/* Regions come behind the instruction that runs them. */
-static void see_turns(struct kernels_seen *s) {
-  const struct program_block *outer = program_block(s->program, s->part->block);
-  for (uint32_t i = 0; i < s->part->instr_count; i++) {
-    const struct program_instr *instr = instr_of(s, i);
-    s->turns[i] = i < outer->instrs.count ? 1 : s->turns[i];
-    for (uint32_t b = 0; b < instr->blocks.count; b++) {
-      const struct program_range inside = program_block(s->program, instr->blocks.first + b)->instrs;
-      for (uint32_t j = 0; j < inside.count; j++)
-        s->turns[inside.first + j - outer->instrs.first] = s->turns[i] * rows_of_loop(s, instr);
-    }
-  }
-}
-static void see_launch(struct kernels_seen *s, uint32_t i) {
-  const struct program_instr *instr = instr_of(s, i);
-  struct kernel_launch *launch = &s->plan->launches[instr->kernel_at];
-  const struct kernel_code *code = &s->kernels[instr->number];
-  const int64_t *sizes = s->plan->sizes + instr->sizes_at;
-  kernel_launch_query(code, sizes, launch);
-  if (launch->scratch > s->plan->scratch_max)
-    s->plan->scratch_max = launch->scratch;
-  int64_t tiles = launch->cost < KERNEL_WORTH_NS ? 0 : most_tiles(code, sizes, launch->phases);
-  s->tiles[i] = tiles > 1 ? tiles : 0;
-}
-/* Whether lines that a kernel writes are read by other threads than its own: what is updated in place, from turn to turn of a loop, stays
- * with the thread that updates it, and what small kernels hand to small ones with the one that runs them. */
-static bool shares_lines(const struct kernels_seen *s, uint32_t i) {
-  const struct program_instr *instr = instr_of(s, i);
-  const uint32_t *outputs = program_operands(s->program, instr->outputs.first);
-  for (uint32_t k = 0; k < instr->outputs.count; k++) {
-    const struct slot_reader *reader = &s->readers[program_slot(s->program, s->part->slots.first + outputs[k])->root];
-    if (s->is_dealt[i] ? reader->only && reader->only != i + 1 : reader->by_several_threads)
-      return true;
-  }
-  return instr->flags & INSTR_CHANGES; /* variables: other steps read them */
-}
-/* What a second thread would take off a kernel, its part of the tiles, less what it costs that one thread then writes lines which another
- * one has read. */
-static int64_t thread_gain(const struct kernels_seen *s, uint32_t i, int64_t shared_line_ns) {
-  const struct program_instr *instr = instr_of(s, i);
-  const int64_t *sizes = s->plan->sizes + instr->sizes_at;
-  int64_t gain = s->tiles[i] ? s->plan->launches[instr->kernel_at].cost / s->tiles[i] * (s->tiles[i] / 2) : 0;
-  return gain - (shares_lines(s, i) ? s->kernels[instr->number].query(sizes, KERNEL_SHARING) * shared_line_ns : 0);
-}
-static void see_kernels(struct kernels_seen *s, int64_t shared_line_ns) {
-  double gain[2] = {0}; /* [1]: of what runs nobody knows how often */
-  for (uint32_t i = 0; i < s->part->instr_count; i++) {
-    const struct program_instr *instr = instr_of(s, i);
-    if (is_planned(instr))
-      see_launch(s, i);
-    s->is_dealt[i] = s->tiles[i] || (instr->flags & INSTR_LATE); /* of those it shows when they run */
-  }
-  see_turns(s);
-  slot_readers_find(s->program, s->part, s->is_dealt, s->readers);
-  for (uint32_t i = 0; i < s->part->instr_count; i++)
-    if (is_planned(instr_of(s, i)))
-      gain[s->turns[i] == 0] += (s->turns[i] ? (double)s->turns[i] : 1) * (double)thread_gain(s, i, shared_line_ns);
-  plan_threads(s->plan, part_kernel_count(s->program, s->part), gain);
-}
-
 static status plan_kernels(const struct program *program, const struct program_part *part, const struct kernel_code *kernels,
                            int64_t shared_line_ns, struct arena_plan *plan) {
-  struct kernels_seen s = {.program = program, .part = part, .kernels = kernels, .plan = plan};
-  for (uint32_t i = 0; i < part->instr_count; i++)
-    if (is_planned(instr_of(&s, i)))
-      TRY(plan_sizes(program, instr_of(&s, i), plan));
-  s.tiles = calloc((size_t)part->instr_count + 1, sizeof *s.tiles);
-  s.turns = calloc((size_t)part->instr_count + 1, sizeof *s.turns);
-  s.is_dealt = calloc((size_t)part->instr_count + 1, sizeof *s.is_dealt);
-  s.readers = calloc((size_t)part->slots.count + 1, sizeof *s.readers);
-  bool has_memory = s.tiles && s.turns && s.is_dealt && s.readers;
-  if (has_memory)
-    see_kernels(&s, shared_line_ns);
-  free(s.tiles);
-  free(s.turns);
-  free(s.is_dealt);
-  free(s.readers);
-  return has_memory ? OK : fail(RESOURCE_EXHAUSTED, "no memory");
+  const struct program_block *outer = program_block(program, part->block);
+  for (uint32_t i = 0; i < part->instr_count; i++) {
+    const struct program_instr *instr = program_instr(program, outer->instrs.first + i);
+    if (instr->op != INSTR_KERNEL || (instr->flags & INSTR_LATE))
+      continue;
+    struct kernel_launch *launch = &plan->launches[instr->kernel_at];
+    TRY(plan_sizes(program, instr, plan));
+    kernel_launch_query(&kernels[instr->number], plan->sizes + instr->sizes_at, launch);
+    if (launch->scratch > plan->scratch_max)
+      plan->scratch_max = launch->scratch;
+  }
+  return thread_plan(program, part, kernels, shared_line_ns, plan);
 }
 
 static status slot_bytes(const struct program *program, const struct program_slot *slot, const int64_t *symbols, uint64_t *out) {
