@@ -83,8 +83,7 @@ static int64_t step_of(const struct flow_node *n, uint32_t i) {
   return 0;
 }
 
-/* The variable is 0 in the first turn, 1 in the second, and so on. */
-static bool loop_counts(const struct flow *f, const struct flow_node *n, uint32_t i) {
+bool loop_counts(const struct flow *f, const struct flow_node *n, uint32_t i) {
   int64_t start;
   return value_number(f, n->inputs.items[i], &start) && start == 0 && step_of(n, i) == 1;
 }

@@ -14,6 +14,8 @@ bool loop_hands_on(const struct flow_node *loop, uint32_t i);
 bool loop_condition_takes(const struct flow_node *loop, uint32_t i);
 /* The number of the variable that a value of the body is at the start of a turn, or UINT32_MAX. */
 uint32_t loop_var_of(const struct flow_node *loop, value_id param);
+/* Variable i is 0 in the first turn, 1 in the second, and so on. */
+bool loop_counts(const struct flow *flow, const struct flow_node *loop, uint32_t i);
 /* How many turns the loop makes, when its sizes say it: else NO_DIM. */
 dim loop_turns(const struct flow *flow, const struct flow_node *loop);
 /* Whether `later` makes as many turns as `first`, as the loops of gradients do: it counts back what the other counted, or up to it. */

@@ -103,7 +103,6 @@ static void mark_rows(const struct flow *f, const struct flow_node *n, const boo
 static void mark_loop(const struct flow *f, const struct flow_node *n, const bool *used, bool *live, bool *gives) {
   const struct flow *body = n->branches[1];
   uint32_t vars = loop_var_count(n);
-  memset(live + vars, 1, n->rows_in);
   for (uint32_t i = 0; i < vars; i++)
     live[i] = used[n->outputs.items[i]] || gives_sizes(f, n->inputs.items[i], body, body->params.items[i]) ||
               gives_sizes(f, n->outputs.items[i], body, body->params.items[i]);
@@ -119,9 +118,11 @@ static bool trim_while(struct flow *f, struct flow_node *n, const bool *used) {
   uint32_t before = n->inputs.count + n->outputs.count, vars = loop_var_count(n);
   bool *live = calloc(n->inputs.count + 1, 1), *gives = calloc(n->outputs.count + 1, 1);
   mark_loop(f, n, used, live, gives);
-  n->rows_out = 0;
+  n->rows_out = n->rows_in = 0;
   for (uint32_t i = vars; i < n->outputs.count; i++)
     n->rows_out += gives[i];
+  for (uint32_t i = vars; i < n->inputs.count; i++)
+    n->rows_in += live[i];
   keep_values(condition, condition->params.items, &condition->params.count, live);
   keep_values(body, body->params.items, &body->params.count, live);
   keep_ids(body->results.items, &body->results.count, gives);

@@ -4,11 +4,11 @@
  * Where the second loop makes as many turns as the first, both ends are known: what the first one pushes is an array with a row for each
  * turn, which its body writes and the other's body reads in place. Of a value that no turn changes nothing is saved: the second loop
  * takes it from where the first one has it. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "compiler/edit/flow_edit.h"
 #include "compiler/edit/loop_form.h"
+#include "compiler/edit/loop_rows.h"
 #include "compiler/pass/loops.h"
 #include "compiler/pass/pass.h"
 
@@ -98,32 +98,7 @@ static bool find_save(struct flow *f, flow_id maker, struct save *out) {
   return nodes_same_guards(first, later) && first->task == later->task && loop_follows(f, first, later) && has_room(f, m, first);
 }
 
-/* ---- sizes ---- */
-
-static void note_symbol(void *self, uint32_t symbol) { ((bool *)self)[symbol] = true; }
-
-/* inside[symbol]: it has its value in a turn of the loop only. */
-static void mark_inside(struct flow *f, const struct flow_node *loop, bool *inside) {
-  const struct flow *body = loop->branches[1];
-  for (flow_id id = 1; id < body->nodes.count; id++)
-    if (body->nodes.items[id])
-      flow_node_binds(body, body->nodes.items[id], note_symbol, inside);
-  for (uint32_t i = 0; i < loop_var_count(loop); i++) {
-    const struct flow_value *x = &f->values.items[loop->inputs.items[i]], *y = &body->values.items[body->params.items[i]];
-    for (int d = 0; d < y->rank; d++)
-      if (d >= x->rank || dim_equal(f->dims, x->dims[d], y->dims[d]) != 1)
-        dim_symbols(f->dims, dim_resolve(f->dims, y->dims[d]), inside);
-  }
-}
-
-static bool mentions(struct flow *f, dim d, const bool *symbols) {
-  bool *of = calloc(dims_symbol_count(f->dims) + 1, 1), found = false;
-  dim_symbols(f->dims, dim_resolve(f->dims, d), of);
-  for (uint32_t i = 0; i < dims_symbol_count(f->dims); i++)
-    found = found || (of[i] && symbols[i]);
-  free(of);
-  return found;
-}
+/* ---- rows ---- */
 
 /* What is pushed has the same size in each turn, and what is popped is known to have it. */
 static bool has_one_size(struct flow *f, const struct save *s) {
@@ -133,53 +108,10 @@ static bool has_one_size(struct flow *f, const struct save *s) {
   if (x->dtype == DTYPE_STRING || x->dtype == DTYPE_RESOURCE || x->dtype == DTYPE_VARIANT || x->dtype != y->dtype || x->rank != y->rank ||
       x->any_rank || y->any_rank || x->rank == LIMIT_RANK)
     return false;
-  bool *inside = calloc(dims_symbol_count(f->dims) + 1, 1), same = true;
-  mark_inside(f, first, inside);
-  mark_inside(f, later, inside);
+  bool same = loop_sizes_last(f, first, x) && loop_sizes_last(f, later, x);
   for (int d = 0; d < x->rank; d++)
-    same = same && dim_equal(f->dims, x->dims[d], y->dims[d]) == 1 && !mentions(f, x->dims[d], inside);
-  free(inside);
+    same = same && dim_equal(f->dims, x->dims[d], y->dims[d]) == 1;
   return same;
-}
-
-/* ---- rows ---- */
-
-/* A loop's rows all begin at one end; the array of a loop that begins at the last must be as long as it is said to be from the start. */
-static bool directions_fit(struct flow *f, const struct flow_node *first, const struct flow_node *later) {
-  bool has_rows = later->rows_in || later->rows_out;
-  return (!first->from_last || loop_turns(f, first) != NO_DIM) && (!has_rows || later->from_last != first->from_last);
-}
-
-value_id loop_add_row_out(struct flow *f, flow_id loop, value_id v, dim turns) {
-  struct flow_node *n = f->nodes.items[loop];
-  struct flow *body = n->branches[1];
-  for (uint32_t i = loop_var_count(n); i < n->outputs.count; i++)
-    if (body->results.items[i] == v)
-      return n->outputs.items[i];
-  struct flow_value like = body->values.items[v];
-  memmove(like.dims + 1, like.dims, sizeof *like.dims * (size_t)like.rank);
-  like.rank++;
-  like.dims[0] = n->rows_out ? f->values.items[vec_last(&n->outputs)].dims[0] : turns;
-  if (like.dims[0] == NO_DIM)
-    like.dims[0] = dim_symbol(f->dims, arena_printf(f->arena, "n%u", dims_symbol_count(f->dims)));
-  vec_push(&body->results, v);
-  n->rows_out++;
-  return flow_append_output(f, n, loop, like);
-}
-
-static value_id add_row_in(struct flow *f, flow_id loop, value_id array) {
-  struct flow_node *n = f->nodes.items[loop];
-  struct flow *body = n->branches[1];
-  for (uint32_t i = loop_var_count(n); i < n->inputs.count; i++)
-    if (n->inputs.items[i] == array)
-      return body->params.items[i];
-  const struct flow_value *like = &f->values.items[array];
-  value_id row = flow_add_value(body, like->dtype, like->rank - 1, like->dims + 1);
-  body->values.items[row].index = body->params.count;
-  vec_push(&body->params, row);
-  vec_push(&n->inputs, array);
-  n->rows_in++;
-  return row;
 }
 
 value_id loop_copy_constant(struct flow *to, const struct flow *from, value_id v) {
@@ -190,13 +122,6 @@ value_id loop_copy_constant(struct flow *to, const struct flow *from, value_id v
   to->values.items[copy].data = like.data;
   to->values.items[copy].content = like.content;
   return copy;
-}
-
-bool loop_is_variable_memory(const struct flow *f, value_id v) {
-  const struct flow_node *n = f->nodes.items[f->values.items[v].producer];
-  while (n && n->op == FLOW_ALIAS)
-    n = f->nodes.items[f->values.items[n->inputs.items[0]].producer];
-  return n && n->op == FLOW_READ;
 }
 
 /* What the later loop's body takes in the place of what it pops. */
@@ -213,10 +138,18 @@ static value_id taken_value(struct flow *f, const struct save *s) {
         return to->params.items[i];
     return loop_add_invariant(f, s->pop.loop, first->inputs.items[var]);
   }
-  if ((maker && from->nodes.items[maker]->guard_count) || loop_is_variable_memory(from, s->push.value) || !directions_fit(f, first, later))
+  if (!loop_may_face(later, !first->from_last))
+    return NO_VALUE;
+  if (!maker && var == UINT32_MAX) { /* it is a row of an array already */
+    later->from_last = !first->from_last;
+    return loop_add_row_in(f, s->pop.loop, first->inputs.items[from->values.items[s->push.value].index]);
+  }
+  /* the array of a loop that begins at the last must be as long as it is said to be from the start */
+  bool has_length = !first->from_last || loop_turns(f, first) != NO_DIM;
+  if ((maker && from->nodes.items[maker]->guard_count) || loop_is_variable_memory(from, s->push.value) || !has_length)
     return NO_VALUE;
   later->from_last = !first->from_last;
-  return add_row_in(f, s->pop.loop, loop_add_row_out(f, s->push.loop, s->push.value, loop_turns(f, first)));
+  return loop_add_row_in(f, s->pop.loop, loop_add_row_out(f, s->push.loop, s->push.value, loop_turns(f, first)));
 }
 
 /* The variable comes back as it was. */

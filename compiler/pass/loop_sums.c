@@ -6,6 +6,7 @@
  * few terms that reading and writing the sum takes longer. */
 #include "compiler/edit/flow_edit.h"
 #include "compiler/edit/loop_form.h"
+#include "compiler/edit/loop_rows.h"
 #include "compiler/edit/producer_form.h"
 #include "compiler/pass/loops.h"
 #include "ir/schedule/over_turns.h"
@@ -215,7 +216,7 @@ static bool sum_behind(struct turn_sum *s) {
   return true;
 }
 
-void loops_sum_behind(const struct build *b, struct flow *f) {
+bool loops_sum_behind(const struct build *b, struct flow *f) {
   uint32_t count = f->nodes.count;
   bool any = false;
   for (flow_id id = 1; id < count; id++) {
@@ -228,4 +229,5 @@ void loops_sum_behind(const struct build *b, struct flow *f) {
   }
   if (any)
     flow_sort(f);
+  return any;
 }

@@ -74,7 +74,7 @@ static value_id read_before(struct flow *f, flow_id loop, const struct flow_node
 }
 
 /* The body's reads of the variable become one, in front of the loop. The condition runs where the body may not: it keeps its own. */
-static bool hoist_reads_of(struct build *b, struct flow *f, flow_id loop, const bool *changed) {
+static bool hoist_reads_of(const struct build *b, struct flow *f, flow_id loop, const bool *changed) {
   struct flow_node *n = f->nodes.items[loop];
   struct flow *body = n->branches[1];
   value_id *param = calloc(b->vars.count + 1, sizeof *param);
@@ -95,7 +95,7 @@ static bool hoist_reads_of(struct build *b, struct flow *f, flow_id loop, const 
 }
 
 /* Variables that a loop reads and does not change are read once, in front of it. */
-static void hoist_reads(struct build *b, struct flow *f) {
+static void hoist_reads(const struct build *b, struct flow *f) {
   struct changed changed = {calloc(b->vars.count + 1, 1)};
   bool any = false;
   uint32_t count = f->nodes.count;
@@ -125,17 +125,30 @@ static bool has_loop(const struct flow *f) {
   return false;
 }
 
+/* Of a flow; true: it is another one now. */
+typedef bool (*flow_work)(const struct build *b, struct flow *f);
+
 /* Inner loops first: what they leave in front of them may leave the next one too. */
-static void work_on(struct build *b, struct flow *f) {
+static bool work_on(const struct build *b, struct flow *f, flow_work work) {
+  bool any = false;
   for (flow_id id = 1; id < f->nodes.count; id++) {
     struct flow_node *n = f->nodes.items[id];
     for (uint32_t r = 0; n && r < n->region_count; r++)
-      work_on(b, n->branches[r]);
+      any |= work_on(b, n->branches[r], work);
   }
+  return work(b, f) || any;
+}
+static bool take_out(const struct build *b, struct flow *f) {
   hoist_reads(b, f);
+  loops_list_rows(b, f); /* what is saved of rows is not made again */
   loops_join_saves(f);
-  if (b->options.math != MATH_STRICT) /* sums are added up in another order */
-    loops_sum_behind(b, f);
+  return true;
+}
+static void drop_unused(struct flow *f) {
+  do
+    flow_drop_dead(f);
+  while (flow_trim_regions(f));
+  flow_drop_dead(f);
 }
 
 status pass_loops(struct build *b) {
@@ -143,11 +156,12 @@ status pass_loops(struct build *b) {
     struct flow *f = b->entries.items[i].flow;
     if (!has_loop(f))
       continue;
-    work_on(b, f);
-    do
-      flow_drop_dead(f);
-    while (flow_trim_regions(f));
-    flow_drop_dead(f);
+    work_on(b, f, take_out);
+    do /* a list that nobody needs any more hides no other one */
+      drop_unused(f);
+    while (work_on(b, f, loops_list_rows));
+    if (b->options.math != MATH_STRICT && work_on(b, f, loops_sum_behind)) /* sums are added up in another order */
+      drop_unused(f);
   }
   return OK;
 }

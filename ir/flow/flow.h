@@ -50,6 +50,7 @@ struct flow_value {
   uint32_t index;     /* output number of the producer; of a region's parameter: its number */
   const void *data;   /* the elements, when known while compiling (strings: struct string_view) */
   const dim *content; /* the elements as dims, when they are integers known symbolically; else NULL */
+  dim length;         /* of a tensor list: how many elements it has; NO_DIM: not known */
   bool any_rank;      /* its rank is that of the value which is there in the step: it is fetched, or given a rank by a merge */
 };
 

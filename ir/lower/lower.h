@@ -53,7 +53,6 @@ struct object_shapes {
   const dim *declared;        /* of a tensor list: the sizes that it was made with (-1: open), where they are known while compiling */
   int declared_rank;
   bool undeclared;     /* it was made without any */
-  int64_t length;      /* of the list that this node gives, + 1; 0: not known */
   const int64_t *keys; /* of a list, from the second value on: the element it belongs to; the first is any element's */
 };
 

@@ -100,6 +100,7 @@ static struct bound *region_arguments(struct op_call *c, struct flow *flow, cons
     }
     args[i].value = flow_add_value(flow, shapes[i].dtype, shapes[i].rank, shapes[i].dims);
     flow->values.items[args[i].value].content = shapes[i].content;
+    flow->values.items[args[i].value].length = shapes[i].length;
     flow->values.items[args[i].value].index = flow->params.count;
     vec_push(&flow->params, args[i].value);
   }
@@ -369,8 +370,15 @@ static status generalise(struct op_call *c, struct flow_value *shapes, bool (*op
   return OK;
 }
 
-/* Whether the function gives argument i back as result i. */
-static bool passes_through(const struct function *f, uint32_t i) {
+/* Whether what the node gives is its first input; as_length: or a list as long as that. */
+static bool hands_on(const struct function_node *n, bool as_length) {
+  const struct attr_value *grows = attr_find(n->attrs, n->attr_count, "resize_if_index_out_of_bounds");
+  bool sets = as_length && strcmp(n->op, "TensorListSetItem") == 0 && !(grows && grows->i);
+  return n->input_count && (strcmp(n->op, "Identity") == 0 || sets);
+}
+
+/* Whether the function gives argument i back as result i; as_length: or another list of that length. */
+static bool passes_through(const struct function *f, uint32_t i, bool as_length) {
   const char *text = f && !function_has_lists(f) && i < f->ret_count && i < f->arg_count ? f->body->ret_sources[i] : NULL;
   for (int depth = 0; text && depth < LIMIT_NESTING; depth++) {
     size_t length = strcspn(text, ":");
@@ -379,7 +387,7 @@ static bool passes_through(const struct function *f, uint32_t i) {
     const char *next = NULL;
     for (uint32_t n = 0; n < f->body->node_count && !next; n++) {
       const struct function_node *node = &f->body->nodes[n];
-      if (strlen(node->name) == length && strncmp(node->name, text, length) == 0 && strcmp(node->op, "Identity") == 0 && node->input_count)
+      if (strlen(node->name) == length && strncmp(node->name, text, length) == 0 && hands_on(node, as_length))
         next = node->inputs[0];
     }
     text = next;
@@ -395,7 +403,9 @@ static struct flow_value *loop_shapes(struct op_call *c, const struct function *
     if (!v)
       continue;
     shapes[i] = *op_value(c, v);
-    bool same = passes_through(body, i);
+    bool same = passes_through(body, i, false);
+    if (!passes_through(body, i, true))
+      shapes[i].length = NO_DIM;
     if (!same || !is_fixed(c, v))
       shapes[i].data = NULL;
     if (!same)
@@ -420,6 +430,7 @@ static void emit_loop(struct op_call *c, struct region *regions, struct flow_val
       if (!known_outside(c, shapes[i].dims[d], regions[1].first_symbol) || shapes[i].dims[d] != op_value(c, c->in[i].value)->dims[d])
         shapes[i].dims[d] = op_new_symbol(c);
     c->out[i] = (struct bound){.value = op_add_output(c, n, shapes[i].dtype, shapes[i].rank, shapes[i].dims), .maker = c->in[i].maker};
+    op_value(c, c->out[i].value)->length = shapes[i].length;
   }
 }
 

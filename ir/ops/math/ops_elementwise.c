@@ -102,6 +102,7 @@ static status list_arithmetic(struct op_call *c, const char *host) {
   struct flow_value x = *op_value(c, n->inputs.items[0]);
   op_host_output(c, n, 0, x.rank, x.dims);
   c->out[0].maker = c->in[0].maker;
+  op_value(c, c->out[0].value)->length = x.length;
   return OK;
 }
 

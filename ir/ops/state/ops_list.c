@@ -77,18 +77,23 @@ static void note_item(struct op_call *c, const struct node *maker, const struct 
   o->values[o->count++] = element;
 }
 
-/* How long the list is that comes by input `input`: -1 where it is not known while compiling, as in loops. */
+/* How long the list is that comes by input `input`: NO_DIM where it is not known while compiling. */
+static dim list_length(struct op_call *c, uint32_t input) { return op_value(c, c->in[input].value)->length; }
 static int64_t known_length(struct op_call *c, uint32_t input) {
-  const struct graph *g = op_frame(c)->graph;
-  struct edge e = c->node->inputs[input];
-  const struct node *n = &g->nodes.items[e.node];
-  for (int steps = 0; (strcmp(n->op, "Identity") == 0 || strcmp(n->op, "AddN") == 0 || strcmp(n->op, "ZerosLike") == 0) && steps < 64;
-       steps++)
-    n = &g->nodes.items[n->inputs[0].node];
-  return !op_in_region(c) ? lower_object(c->lw, n)->length - 1 : -1;
+  dim length = list_length(c, input);
+  return length == NO_DIM ? -1 : op_dim_value(c, length);
 }
 
-static void note_length(struct op_call *c, int64_t length) { lower_object(c->lw, c->node)->length = !op_in_region(c) ? length + 1 : 0; }
+static void note_length(struct op_call *c, dim length) { op_value(c, c->out[0].value)->length = length; }
+static void note_known_length(struct op_call *c, int64_t length) { note_length(c, length < 0 ? NO_DIM : op_dim(c, length)); }
+
+/* A length that an input says, which may be that of something fed. */
+static dim said_length(struct op_call *c, uint32_t input) {
+  dim *e;
+  int count;
+  bool known = op_value(c, c->in[input].value)->rank == 0 && op_known_elements(c, c->in[input].value, &e, &count) == OK;
+  return known && e[0] != NO_DIM && dim_less(op_dims(c), e[0], op_dim(c, 0)) == 0 ? e[0] : NO_DIM;
+}
 
 /* What is remembered of an element (-1: of any). */
 static const struct flow_value *noted(const struct object_shapes *o, int64_t at) {
@@ -301,10 +306,10 @@ status build_list_size(struct op_call *c) {
   bool array = op_takes(c, "flow_in");
   TRY(array ? array_call(c, &n) : op_host(c, HOST_PURE, NULL, &n));
   op_host_output(c, n, 0, 0, NULL);
-  int64_t length = array ? -1 : known_length(c, 0);
-  if (length >= 0) {
+  dim length = array ? NO_DIM : list_length(c, 0);
+  if (length != NO_DIM) {
     dim *content = ARENA_NEW(op_arena(c), dim);
-    *content = op_dim(c, length);
+    *content = length;
     op_value(c, c->out[0].value)->content = content;
   }
   return OK;
@@ -393,7 +398,7 @@ status build_list_new(struct op_call *c) {
   op_host_output(c, n, 0, 0, NULL);
   c->out[0].maker = c->node;
   note_declared(c, 0);
-  note_length(c, op_takes(c, "num_elements") ? known_index(c, 1) : 0);
+  note_length(c, op_takes(c, "num_elements") ? said_length(c, 1) : op_dim(c, 0));
   if (shape_of_input(c, 0, &said))
     note_said(c, &said);
   return OK;
@@ -412,6 +417,8 @@ status build_list_from(struct op_call *c) {
     x.dims[0] = NO_DIM;
   note_element(c, c->node, &x, !split);
   note_maker(c, c->node, c->in[0].maker);
+  if (!split && !op_takes(c, "indices") && x.rank > 0)
+    note_length(c, x.dims[0]);
   return OK;
 }
 
@@ -432,11 +439,11 @@ status build_list_change(struct op_call *c) {
   else if (element)
     note_element(c, c->in[0].maker, x, true);
   if (at_end)
-    note_length(c, length < 0 ? -1 : length + 1);
+    note_known_length(c, length < 0 ? -1 : length + 1);
   else if (op_takes(c, "size"))
-    note_length(c, known_index(c, 1));
-  else if (element && known_index(c, 1) < length && (known_index(c, 1) >= 0 || !node_attr_int(c->node, "resize_if_index_out_of_bounds", 0)))
-    note_length(c, length);
+    note_length(c, said_length(c, 1));
+  else if (item && (!node_attr_int(c->node, "resize_if_index_out_of_bounds", 0) || (known_index(c, 1) >= 0 && known_index(c, 1) < length)))
+    note_length(c, list_length(c, 0));
   return OK;
 }
 
@@ -463,7 +470,7 @@ status build_list_pop(struct op_call *c) {
   op_host_output(c, n, 0, 0, NULL);
   c->out[0].maker = c->in[0].maker;
   int64_t length = known_length(c, 0);
-  note_length(c, length > 0 ? length - 1 : -1);
+  note_known_length(c, length > 0 ? length - 1 : -1);
   return element_output(c, n, 1, 1, length - 1);
 }
 
@@ -472,8 +479,9 @@ status build_list_stack(struct op_call *c) {
   struct flow_value said;
   TRY(op_host(c, HOST_PURE, NULL, &n));
   bool any = shape_of_input(c, 1, &said);
-  int64_t count = node_attr_int(c->node, "num_elements", -1);
-  return output_stacked(c, n, any ? &said : NULL, -1, count < 0 ? op_new_symbol(c) : op_dim(c, count));
+  int64_t said_count = node_attr_int(c->node, "num_elements", -1);
+  dim count = said_count < 0 ? list_length(c, 0) : op_dim(c, said_count);
+  return output_stacked(c, n, any ? &said : NULL, -1, count == NO_DIM ? op_new_symbol(c) : count);
 }
 
 status build_list_gather(struct op_call *c) {

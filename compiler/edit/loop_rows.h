@@ -1,0 +1,21 @@
+/* loop_rows.h: arrays of which a `while` has a row in each turn: those that its body takes, and those that it makes (struct flow_node,
+ * rows_in, rows_out). */
+#ifndef TFC_COMPILER_LOOP_ROWS_H
+#define TFC_COMPILER_LOOP_ROWS_H
+
+#include "ir/flow/flow.h"
+
+/* Whether no size of the value hangs on what is known in a turn of the loop only. */
+bool loop_sizes_last(struct flow *flow, const struct flow_node *loop, const struct flow_value *x);
+/* Whether a value of the body is in each turn the number of the row that this turn has; *from_last: the first turn has the last row. */
+bool loop_row_number(const struct flow *flow, const struct flow_node *loop, value_id v, bool *from_last);
+/* Whether the loop's rows begin at that end, or it has none yet. */
+bool loop_may_face(const struct flow_node *loop, bool from_last);
+/* The array of which the body's value v is a row, one for each of so many turns (NO_DIM: not known). */
+value_id loop_add_row_out(struct flow *flow, flow_id loop, value_id v, dim turns);
+/* The body's value that is a row of the array in each turn. */
+value_id loop_add_row_in(struct flow *flow, flow_id loop, value_id array);
+/* Whether a value of the body is the memory of a variable, which the loop itself may change: at the end of a turn it is not what it was. */
+bool loop_is_variable_memory(const struct flow *body, value_id v);
+
+#endif
