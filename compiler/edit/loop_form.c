@@ -104,11 +104,10 @@ static uint32_t param_number(const struct flow *f, value_id v) {
   return UINT32_MAX;
 }
 
-/* less_than: variable < limit; else: variable > limit. */
-static bool condition_bound(const struct flow_node *n, bool less_than, struct bound *out) {
-  const struct flow *c = n->branches[0];
+/* Of the condition's value v. less_than: variable < limit; else: variable > limit. */
+static bool condition_bound(const struct flow *c, value_id v, bool less_than, struct bound *out) {
   struct scalar_form x;
-  if (!scalar_form(c, c->results.items[0], &x) || (x.value->op != SCALAR_LT && x.value->op != SCALAR_LE))
+  if (!scalar_form(c, v, &x) || (x.value->op != SCALAR_LT && x.value->op != SCALAR_LE))
     return false;
   int side = less_than ? 0 : 1;
   bool is_number = operand_number(&x, 1 - side, &out->number);
@@ -119,9 +118,10 @@ static bool condition_bound(const struct flow_node *n, bool less_than, struct bo
   return out->var != UINT32_MAX && (is_number || (out->limit && x.value->op == SCALAR_LT));
 }
 
-dim loop_turns(const struct flow *f, const struct flow_node *n) {
+/* How many turns have the condition's value v, one `variable < limit`. */
+static dim turns_below(const struct flow *f, const struct flow_node *n, value_id v) {
   struct bound b;
-  if (!loop_is_regular(n) || !condition_bound(n, true, &b) || !loop_counts(f, n, b.var))
+  if (!condition_bound(n->branches[0], v, true, &b) || !loop_counts(f, n, b.var))
     return NO_DIM;
   if (!b.limit)
     return dim_const(f->dims, b.number > 0 ? b.number : 0);
@@ -132,6 +132,17 @@ dim loop_turns(const struct flow *f, const struct flow_node *n) {
   if (value_number(f, n->inputs.items[i], &b.number))
     return dim_const(f->dims, b.number > 0 ? b.number : 0);
   return limit->content && limit->content[0] != NO_DIM ? dim_max(f->dims, limit->content[0], dim_const(f->dims, 0)) : NO_DIM;
+}
+
+dim loop_turns(const struct flow *f, const struct flow_node *n) {
+  const struct flow *c = loop_is_regular(n) ? n->branches[0] : NULL;
+  struct scalar_form x;
+  if (!c)
+    return NO_DIM;
+  bool are_two = scalar_form(c, c->results.items[0], &x) && x.value->op == SCALAR_AND; /* as with a greatest number of turns */
+  value_id a = are_two ? operand_value(&x, 0) : c->results.items[0], b = are_two ? operand_value(&x, 1) : a;
+  dim turns = a && b ? turns_below(f, n, a) : NO_DIM, more = turns != NO_DIM ? turns_below(f, n, b) : NO_DIM;
+  return more != NO_DIM ? dim_min(f->dims, turns, more) : NO_DIM;
 }
 
 /* Whether a value is what `first` has counted when it ends. */
@@ -146,9 +157,9 @@ bool loop_follows(const struct flow *f, const struct flow_node *first, const str
   struct bound b;
   if (!loop_is_regular(first) || !loop_is_regular(later))
     return false;
-  if (condition_bound(later, false, &b) && !b.limit && b.number == 0)
+  if (condition_bound(later->branches[0], later->branches[0]->results.items[0], false, &b) && !b.limit && b.number == 0)
     return step_of(later, b.var) == -1 && is_count_of(f, first, later->inputs.items[b.var]);
-  if (!condition_bound(later, true, &b) || !b.limit || !loop_counts(f, later, b.var))
+  if (!condition_bound(later->branches[0], later->branches[0]->results.items[0], true, &b) || !b.limit || !loop_counts(f, later, b.var))
     return false;
   uint32_t i = param_number(later->branches[0], b.limit);
   return i != UINT32_MAX && loop_hands_on(later, i) && is_count_of(f, first, later->inputs.items[i]);

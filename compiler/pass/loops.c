@@ -160,7 +160,8 @@ status pass_loops(struct build *b) {
     do /* a list that nobody needs any more hides no other one */
       drop_unused(f);
     while (work_on(b, f, loops_list_rows));
-    if (b->options.math != MATH_STRICT && work_on(b, f, loops_sum_behind)) /* sums are added up in another order */
+    bool moves = b->options.math != MATH_STRICT && work_on(b, f, loops_sum_behind); /* sums are added up in another order */
+    if (work_on(b, f, loops_move_products) || moves)
       drop_unused(f);
   }
   return OK;

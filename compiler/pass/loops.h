@@ -16,6 +16,9 @@ bool loops_list_rows(const struct build *build, struct flow *flow);
 /* Variables to which each turn adds a product: one product behind the loop. */
 bool loops_sum_behind(const struct build *build, struct flow *flow);
 
+/* Products of rows with what all turns read: one product in front of the loop, or behind it. */
+bool loops_move_products(const struct build *build, struct flow *flow);
+
 /* A new variable of the loop that does not change: `outer`, as the body's parameter that comes back. */
 value_id loop_add_invariant(struct flow *flow, flow_id loop, value_id outer);
 /* A constant of the flow `from` in another one. */

@@ -39,13 +39,14 @@ static bool has_room(const struct kernel *k, const bool *is_row) {
 
 /* ---- the rewrite ---- */
 
-static uint32_t wrap_sum(struct kernel *k, struct stmt *sum, int64_t turns) {
-  struct stmt *made = NULL, *loop = stmt_for(k, &made, LOOP_RED, number(k, turns)), *inner = ARENA_NEW(k->arena, struct stmt);
-  *inner = *sum;
+/* A loop of so many turns around this one; its variable. */
+static uint32_t wrap_loop(struct kernel *k, struct stmt *inside, enum loop_kind kind, int64_t turns) {
+  struct stmt *made = NULL, *loop = stmt_for(k, &made, kind, number(k, turns)), *inner = ARENA_NEW(k->arena, struct stmt);
+  *inner = *inside;
   inner->next = NULL;
   loop->body = inner;
   uint32_t turn = loop->local;
-  replace_loop(sum, made);
+  replace_loop(inside, made);
   return turn;
 }
 static void add_dim(struct kernel *k, struct kernel_buffer *b, int64_t extent) {
@@ -72,25 +73,85 @@ static void index_rows(struct kernel *k, const bool *is_row, uint32_t turn) {
   copy_end(&c);
 }
 
-struct kernel *kernel_over_turns(const struct kernel *k, const bool *is_row, int64_t turns, struct arena *arena, int64_t *terms) {
+/* A copy of a kernel that is a sum of products, which is rewritten. */
+struct rewrite {
   struct arena work;
-  struct kernel_uses uses;
+  struct kernel *k;
   struct contraction c;
+};
+static bool begin_rewrite(struct rewrite *r, const struct kernel *k, const bool *is_row) {
+  struct kernel_uses uses;
+  arena_init(&r->work);
+  r->k = schedule_copy(k, &r->work);
+  kernel_uses_find(r->k, &r->work, &uses);
+  return r->k->body && !r->k->body->next && !r->k->size_count && contraction_find(&uses, r->k->body, &r->c) && !r->c.is_ragged &&
+         stores_the_sum(&r->c) && has_row(&r->c, is_row) && has_room(r->k, is_row);
+}
+/* Rows get their dimension. */
+static void take_rows(struct rewrite *r, const bool *is_row, int64_t turns, uint32_t turn) {
+  for (uint32_t i = 0; i < r->k->buffers.count; i++)
+    if (is_row[i])
+      add_dim(r->k, &r->k->buffers.items[i], turns);
+  index_rows(r->k, is_row, turn);
+}
+static void end_rewrite(struct rewrite *r) {
+  kernel_free(r->k);
+  arena_deinit(&r->work);
+}
+
+struct kernel *kernel_over_turns(const struct kernel *k, const bool *is_row, int64_t turns, struct arena *arena, int64_t *terms) {
+  struct rewrite r;
   struct kernel *made = NULL;
-  arena_init(&work);
-  struct kernel *copied = schedule_copy(k, &work);
-  kernel_uses_find(copied, &work, &uses);
-  if (copied->body && !copied->body->next && !copied->size_count && contraction_find(&uses, copied->body, &c) && !c.is_ragged &&
-      stores_the_sum(&c) && has_row(&c, is_row) && has_room(copied, is_row)) {
-    *terms = terms_of(&c);
-    uint32_t turn = wrap_sum(copied, (struct stmt *)c.sum, turns);
-    for (uint32_t i = 0; i < copied->buffers.count; i++)
-      if (is_row[i])
-        add_dim(copied, &copied->buffers.items[i], turns);
-    index_rows(copied, is_row, turn);
-    made = schedule_copy(copied, arena); /* without the expressions that are no longer used */
+  if (begin_rewrite(&r, k, is_row)) {
+    *terms = terms_of(&r.c);
+    take_rows(&r, is_row, turns, wrap_loop(r.k, (struct stmt *)r.c.sum, LOOP_RED, turns));
+    made = schedule_copy(r.k, arena); /* without the expressions that are no longer used */
   }
-  kernel_free(copied);
-  arena_deinit(&work);
+  end_rewrite(&r);
+  return made;
+}
+
+/* ---- for each turn ---- */
+
+/* The factor that is no row, where the other one is; -1: none. */
+static int steady_factor(const struct contraction *c, const bool *is_row) {
+  bool row[FACTORS];
+  for (int f = 0; f < FACTORS; f++) {
+    if (c->load[f] == NO_EXPR)
+      return -1;
+    row[f] = is_row[expr_get(c->k, c->load[f])->imm];
+  }
+  return row[0] == row[1] ? -1 : row[0] ? 1 : 0;
+}
+static int64_t uses_of(const struct contraction *c, int factor) {
+  int64_t uses = 1;
+  for (int i = 0; i < c->par_count; i++)
+    uses *= c->axes[i].in[factor] || c->axes[i].extent < 1 ? 1 : c->axes[i].extent;
+  return uses;
+}
+static void store_rows(struct rewrite *r, int64_t turns, uint32_t turn) {
+  struct stmt *store = r->c.sum->next;
+  expr_id *index = ARENA_ARRAY(r->k->arena, expr_id, store->index_count + 1);
+  memcpy(index + 1, store->index, sizeof *index * (size_t)store->index_count);
+  index[0] = expr_local(r->k, turn);
+  store->index = index;
+  store->index_count++;
+  add_dim(r->k, &r->k->buffers.items[store->buffer], turns);
+}
+
+struct kernel *kernel_each_turn(const struct kernel *k, const bool *is_row, int64_t turns, struct arena *arena, int64_t *uses,
+                                uint32_t *steady) {
+  struct rewrite r;
+  struct kernel *made = NULL;
+  int factor = begin_rewrite(&r, k, is_row) ? steady_factor(&r.c, is_row) : -1;
+  if (factor >= 0 && r.k->buffers.items[r.c.sum->next->buffer].rank < LIMIT_RANK) {
+    *uses = uses_of(&r.c, factor);
+    *steady = (uint32_t)expr_get(r.k, r.c.load[factor])->imm;
+    uint32_t turn = wrap_loop(r.k, (struct stmt *)r.c.top, LOOP_PAR, turns);
+    store_rows(&r, turns, turn);
+    take_rows(&r, is_row, turns, turn);
+    made = schedule_copy(r.k, arena);
+  }
+  end_rewrite(&r);
   return made;
 }

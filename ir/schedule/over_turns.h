@@ -1,4 +1,4 @@
-/* over_turns.h: what a kernel sums up in each turn of a loop, as one sum over all of them.
+/* over_turns.h: what a kernel makes in each turn of a loop, made at once: as one sum over all turns, or for each of them.
  *
  * A weight that all turns of a loop read has a gradient that is the sum of a product in each turn. Where both factors of all turns are
  * there after the loop, one product is the whole sum: it has as many times the terms, and its result is written once. */
@@ -12,5 +12,11 @@
  * or no factor is a row. *terms: that one turn adds up for an element. Sums are added up in another order than turn by turn.
  * Owner: the arena. */
 struct kernel *kernel_over_turns(const struct kernel *k, const bool *is_row, int64_t turns, struct arena *arena, int64_t *terms);
+
+/* For a kernel of one nest that is a sum of products: what all turns make, its result with one more dimension in front as its rows have.
+ * Each sum is what it was. NULL: it is no such kernel, no factor is a row or all are, or a dimension too many. *uses: how often one turn
+ * uses an element of a factor that is no row, *steady: the argument of that. Owner: the arena. */
+struct kernel *kernel_each_turn(const struct kernel *k, const bool *is_row, int64_t turns, struct arena *arena, int64_t *uses,
+                                uint32_t *steady);
 
 #endif

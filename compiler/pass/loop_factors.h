@@ -1,0 +1,41 @@
+/* loop_factors.h: kernels of a loop's body that run once for all turns, in front of the loop or behind it: what their factors are there. */
+#ifndef TFC_COMPILER_PASS_LOOP_FACTORS_H
+#define TFC_COMPILER_PASS_LOOP_FACTORS_H
+
+#include "compiler/build.h"
+
+/* A loop that makes a known number of turns, a constant, and whose arrays have a row for each. */
+struct loop_moves {
+  const struct build *build;
+  struct flow *flow;
+  flow_id loop;
+  dim turns;
+  int64_t turn_count; /* that are so many */
+};
+bool loop_moves_begin(const struct build *build, struct flow *flow, flow_id loop, struct loop_moves *out); /* false: it is none */
+struct flow_node *moves_loop(const struct loop_moves *m);
+struct flow *moves_body(const struct loop_moves *m);
+
+/* What a value of the body is outside of the loop: the same in all turns, a row of an array that is there, or of one that the loop makes
+ * from now on and which is there behind it. */
+enum factor_kind { FACTOR_NONE, FACTOR_STEADY, FACTOR_ROW, FACTOR_NEW_ROW };
+enum factor_kind loop_factor_kind(const struct loop_moves *m, value_id v);
+
+/* Whether a node of the body is a pure kernel of one result, of known sizes. */
+bool loop_may_move(const struct flow_node *node);
+/* For each argument that the kernel reads; false: one of them is FACTOR_NONE. */
+bool loop_factors_find(const struct loop_moves *m, const struct flow_node *product, enum factor_kind *kinds);
+/* Those that are rows. Owner: the flow's arena. */
+bool *loop_factor_rows(const struct loop_moves *m, const struct flow_node *product, const enum factor_kind *kinds);
+int64_t loop_buffer_bytes(const struct flow_node *product, uint32_t buffer); /* of known sizes */
+/* Whether each element of so many bytes is used so few times a turn that moving it to the core, or back, takes longer. */
+bool loop_is_used_little(const struct loop_moves *m, int64_t bytes, int64_t uses);
+
+/* A kernel in the place of `like`, outside of the loop, that reads these values, and gives one like `result`. */
+value_id loop_append_kernel(const struct loop_moves *m, const struct flow_node *like, struct kernel *kernel, const value_id *in,
+                            struct flow_value result);
+/* The same with what the product's factors are there. */
+value_id loop_append_product(const struct loop_moves *m, const struct flow_node *product, struct kernel *kernel,
+                             const enum factor_kind *kinds, struct flow_value result);
+
+#endif
