@@ -1,4 +1,4 @@
-/* test_over_turns.c: what a kernel sums up in each turn, as one sum over all of them: its text, its values, and what is none. */
+/* test_over_turns.c: what a kernel makes in each turn, as one sum over all of them and for each: its text, its values, and what is none. */
 #include <stdbool.h>
 #include <string.h>
 
@@ -99,11 +99,97 @@ static void nothing_else_does(void **state) {
   }
 }
 
+/* ---- for each turn ---- */
+
+#define BY_WEIGHTS PRODUCT("mul(a[i2,i0], b[i2,i1])", "v0")
+
+static void a_product_is_made_for_each_turn(void **state) {
+  (void)state;
+  struct arena arena;
+  arena_init(&arena);
+  const bool first[] = {true, false, false, false}, second[] = {false, true, false, false};
+  int64_t uses = 0;
+  uint32_t steady = 9;
+  const struct kernel *k = parsed(BY_WEIGHTS, &arena);
+  struct kernel *made = kernel_each_turn(k, first, TURNS, &arena, &uses, &steady);
+  assert_non_null(made);
+  assert_int_equal(uses, 4); /* a row of d for each column of a */
+  assert_int_equal(steady, 1);
+  assert_int_equal(kernel_verify(made), OK);
+  assert_string_equal(kernel_print(made, &arena), "kernel k(in a: f32[3,2,4], in b: f32[2,5], in c: f32[], out d: f32[3,4,5]) {\n"
+                                                  "  par i0 < 3 {\n"
+                                                  "    par i1 < 4 {\n"
+                                                  "      par i2 < 5 {\n"
+                                                  "        var v0: f32 = 0:f32\n"
+                                                  "        red i3 < 2 {\n"
+                                                  "          v0 = add(v0, mul(a[i0,i3,i1], b[i3,i2]))\n"
+                                                  "        }\n"
+                                                  "        d[i0,i1,i2] = v0\n"
+                                                  "      }\n"
+                                                  "    }\n"
+                                                  "  }\n"
+                                                  "}\n");
+  made = kernel_each_turn(k, second, TURNS, &arena, &uses, &steady);
+  assert_non_null(made);
+  assert_int_equal(uses, 5);
+  assert_int_equal(steady, 0);
+  assert_int_equal(made->buffers.items[0].rank, 2);
+  assert_int_equal(made->buffers.items[1].rank, 3);
+  arena_deinit(&arena);
+}
+
+static void each_value_has_the_bits_of_its_turn(void **state) {
+  (void)state;
+  struct arena arena;
+  arena_init(&arena);
+  const bool is_row[] = {true, false, false, false};
+  float a[TURNS * 8], b[10], c = 0, all[TURNS * 20], one[20];
+  int64_t uses;
+  uint32_t steady;
+  const struct kernel *k = parsed(BY_WEIGHTS, &arena);
+  const struct kernel *made = kernel_each_turn(k, is_row, TURNS, &arena, &uses, &steady);
+  for (int i = 0; i < TURNS * 8; i++)
+    a[i] = 1 / (float)(i + 3);
+  for (int i = 0; i < 10; i++)
+    b[i] = 1 / (float)(7 - 3 * i);
+  assert_int_equal(kernel_eval(made, (void *[]){a, b, &c, all}, NULL), OK);
+  for (int t = 0; t < TURNS; t++) {
+    assert_int_equal(kernel_eval(k, (void *[]){a + 8 * t, b, &c, one}, NULL), OK);
+    assert_memory_equal(all + 20 * t, one, sizeof one);
+  }
+  arena_deinit(&arena);
+}
+
+static void no_other_is_made_for_each(void **state) {
+  (void)state;
+  static const struct {
+    const char *name, *text;
+    bool is_row[4];
+  } others[] = {
+    {"both factors are rows", BY_WEIGHTS, {true, true, false, false}},
+    {"no factor is a row", BY_WEIGHTS, {false, false, true, false}},
+    {"what is stored is not the sum alone", PRODUCT("mul(a[i2,i0], b[i2,i1])", "add(v0, c[])"), {true, false, false, false}},
+    {"no product", PRODUCT("a[i2,i0]", "v0"), {true, false, false, false}},
+  };
+  for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+    struct arena arena;
+    arena_init(&arena);
+    int64_t uses;
+    uint32_t steady;
+    if (kernel_each_turn(parsed(others[i].text, &arena), others[i].is_row, TURNS, &arena, &uses, &steady))
+      test_fail("%s: it is made for each turn", others[i].name);
+    arena_deinit(&arena);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_product_goes_over_all_turns),
     cmocka_unit_test(its_values_are_those_of_the_turns_together),
     cmocka_unit_test(nothing_else_does),
+    cmocka_unit_test(a_product_is_made_for_each_turn),
+    cmocka_unit_test(each_value_has_the_bits_of_its_turn),
+    cmocka_unit_test(no_other_is_made_for_each),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
