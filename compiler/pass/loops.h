@@ -13,6 +13,9 @@ void loops_join_saves(struct flow *flow);
 /* Elements of tensor lists that a loop takes or sets one after the other are rows of arrays; a list of one element is that. */
 bool loops_list_rows(const struct build *build, struct flow *flow);
 
+/* The same of tensor arrays, whose handles all calls share. */
+bool loops_array_rows(const struct build *build, struct flow *flow);
+
 /* Variables to which each turn adds a product: one product behind the loop. */
 bool loops_sum_behind(const struct build *build, struct flow *flow);
 
