@@ -110,8 +110,8 @@ static bool is_of_turn(const struct array *a, const struct use *u, dim count) {
   const struct flow_node *n = a->flow->nodes.items[u->loop];
   dim turns = u->loop ? loop_turns_known(a->flow, u->loop) : NO_DIM;
   bool from_last;
-  return turns != NO_DIM && dim_equal(a->flow->dims, turns, count) == 1 && loop_row_number(a->flow, n, u->node->inputs.items[1], &from_last) &&
-         loop_may_face(n, from_last);
+  return turns != NO_DIM && dim_equal(a->flow->dims, turns, count) == 1 &&
+         loop_row_number(a->flow, n, u->node->inputs.items[1], &from_last) && loop_may_face(n, from_last);
 }
 static bool may_be_row(const struct array *a, const struct use *u, value_id v) {
   const struct flow_value *x = &u->flow->values.items[v];
