@@ -46,6 +46,8 @@ bool loop_sizes_last(struct flow *f, const struct flow_node *loop, const struct 
 
 /* ---- which row ---- */
 
+bool loop_rows_may_be(enum dtype dtype) { return dtype != DTYPE_STRING && dtype != DTYPE_RESOURCE && dtype != DTYPE_VARIANT; }
+
 bool loop_row_number(const struct flow *f, const struct flow_node *n, value_id v, bool *from_last) {
   uint32_t var = loop_var_of(n, v);
   if (var != UINT32_MAX) {

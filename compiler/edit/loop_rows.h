@@ -5,6 +5,8 @@
 
 #include "ir/flow/flow.h"
 
+/* Whether rows of arrays can be of this type: numbers. */
+bool loop_rows_may_be(enum dtype dtype);
 /* Whether no size of the value hangs on what is known in a turn of the loop only. */
 bool loop_sizes_last(struct flow *flow, const struct flow_node *loop, const struct flow_value *x);
 /* Whether a value of the body is in each turn the number of the row that this turn has; *from_last: the first turn has the last row. */

@@ -39,11 +39,11 @@ static const struct attr_value *attr_of(const struct flow_node *n, const char *n
 
 static bool find_uses(struct array *a, struct use place, value_id handle);
 
-static bool is_result(const struct flow *f, value_id v) {
+static uint32_t result_count(const struct flow *f, value_id v) {
+  uint32_t count = 0;
   for (uint32_t i = 0; i < f->results.count; i++)
-    if (f->results.items[i] == v)
-      return true;
-  return false;
+    count += f->results.items[i] == v;
+  return count;
 }
 /* The loop hands the handle on: its body uses it, and what comes out of the loop is it too. */
 static bool find_in_loop(struct array *a, struct use place, struct flow_node *n, value_id handle) {
@@ -62,7 +62,8 @@ static bool find_in_loop(struct array *a, struct use place, struct flow_node *n,
 }
 /* False: something is done with the handle that is not understood. */
 static bool find_uses(struct array *a, struct use place, value_id handle) {
-  if (!place.loop && is_result(place.flow, handle))
+  bool is_handed_on = place.loop && !place.flow->values.items[handle].producer; /* as the variable that it is */
+  if (result_count(place.flow, handle) != is_handed_on)
     return false;
   for (flow_id id = 1; id < place.flow->nodes.count; id++) {
     struct flow_node *n = place.flow->nodes.items[id];
@@ -116,7 +117,7 @@ static bool is_of_turn(const struct array *a, const struct use *u, dim count) {
 static bool may_be_row(const struct array *a, const struct use *u, value_id v) {
   const struct flow_value *x = &u->flow->values.items[v];
   const struct flow_node *maker = u->flow->nodes.items[x->producer];
-  return dtype_size(x->dtype) && x->rank < LIMIT_RANK && loop_sizes_last(a->flow, a->flow->nodes.items[u->loop], x) &&
+  return loop_rows_may_be(x->dtype) && x->rank < LIMIT_RANK && loop_sizes_last(a->flow, a->flow->nodes.items[u->loop], x) &&
          !(x->producer && maker->guard_count) && !loop_is_variable_memory(u->flow, v);
 }
 static enum role role_of(const struct array *a, const struct use *u, dim count) {
@@ -171,7 +172,7 @@ static bool is_understood(const struct array *a, const char *source, dim count) 
   struct flow_value element = {0};
   if (writer) {
     const struct flow_value *x = &writer->flow->values.items[writer->node->inputs.items[2]];
-    if (x->any_rank || !dtype_size(x->dtype) || (!writer->loop && (x->rank == 0 || dim_equal(a->flow->dims, x->dims[0], count) != 1)))
+    if (x->any_rank || !loop_rows_may_be(x->dtype) || (!writer->loop && (x->rank == 0 || dim_equal(a->flow->dims, x->dims[0], count) != 1)))
       return false;
     element = element_of(writer);
   }

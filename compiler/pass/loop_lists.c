@@ -41,7 +41,7 @@ static bool same_dims(struct flow *f, const dim *a, const dim *b, int count) {
 }
 /* Whether the array, of so many elements, has rows like x. */
 static bool has_rows_like(struct flow *f, const struct flow_value *array, dim count, const struct flow_value *x) {
-  return array->dtype == x->dtype && dtype_size(x->dtype) && !array->any_rank && !x->any_rank && array->rank == x->rank + 1 &&
+  return array->dtype == x->dtype && loop_rows_may_be(x->dtype) && !array->any_rank && !x->any_rank && array->rank == x->rank + 1 &&
          dim_equal(f->dims, array->dims[0], count) == 1 && same_dims(f, array->dims + 1, x->dims, x->rank);
 }
 /* Whether elements with these dims fit the shape that a list is made with: -1 for a size that may be any, a scalar for all. */
@@ -70,18 +70,20 @@ static const struct flow_node *setter_of(const struct list_var *x) {
   const struct flow_node *n = made_by(body_of(x), result_of(x), "TensorListSetItem");
   return n && n->inputs.items[0] == param_of(x) ? n : NULL;
 }
-/* Whether a turn finds the element that it takes as it was in front of the loop. */
-static bool leaves_others(const struct list_var *x) {
+/* Whether turns that begin at this end find the element that each takes as it was in front of the loop. */
+static bool leaves_others(const struct list_var *x, bool from_last) {
   const struct flow_node *set = setter_of(x);
-  bool from_last;
-  return loop_hands_on(loop_of(x), x->var) || (set && loop_row_number(x->flow, loop_of(x), set->inputs.items[1], &from_last));
+  bool sets_last;
+  return loop_hands_on(loop_of(x), x->var) ||
+         (set && loop_row_number(x->flow, loop_of(x), set->inputs.items[1], &sets_last) && sets_last == from_last);
 }
 /* The call takes element after element of a list that was made of an array: its rows. */
 static bool take_row(struct flow *f, flow_id loop, struct flow_node *get, dim turns) {
   struct flow_node *n = f->nodes.items[loop];
   struct list_var x = {f, loop, loop_var_of(n, get->inputs.items[0])};
   bool from_last;
-  if (x.var == UINT32_MAX || !leaves_others(&x) || !loop_row_number(f, n, get->inputs.items[1], &from_last) || !loop_may_face(n, from_last))
+  if (x.var == UINT32_MAX || !loop_row_number(f, n, get->inputs.items[1], &from_last) || !leaves_others(&x, from_last) ||
+      !loop_may_face(n, from_last))
     return false;
   value_id array = rows_of_list(f, n->inputs.items[x.var]);
   if (!array || !has_rows_like(f, &f->values.items[array], turns, &body_of(&x)->values.items[get->outputs.items[0]]))
@@ -132,7 +134,7 @@ static bool may_be_row(const struct list_var *x, value_id v) {
   const struct flow *body = body_of(x);
   const struct flow_value *like = &body->values.items[v];
   const struct flow_node *maker = body->nodes.items[like->producer];
-  return dtype_size(like->dtype) && like->rank < LIMIT_RANK && loop_sizes_last(x->flow, loop_of(x), like) &&
+  return loop_rows_may_be(like->dtype) && like->rank < LIMIT_RANK && loop_sizes_last(x->flow, loop_of(x), like) &&
          !(like->producer && maker->guard_count) && !loop_is_variable_memory(body, v);
 }
 /* Elements of what the loop's list is before it begins: zeros, or not there. */

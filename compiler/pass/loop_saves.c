@@ -105,8 +105,7 @@ static bool has_one_size(struct flow *f, const struct save *s) {
   const struct flow_node *first = f->nodes.items[s->push.loop], *later = f->nodes.items[s->pop.loop];
   const struct flow_value *x = &first->branches[1]->values.items[s->push.value];
   const struct flow_value *y = &later->branches[1]->values.items[s->pop.value];
-  if (x->dtype == DTYPE_STRING || x->dtype == DTYPE_RESOURCE || x->dtype == DTYPE_VARIANT || x->dtype != y->dtype || x->rank != y->rank ||
-      x->any_rank || y->any_rank || x->rank == LIMIT_RANK)
+  if (!loop_rows_may_be(x->dtype) || x->dtype != y->dtype || x->rank != y->rank || x->any_rank || y->any_rank || x->rank == LIMIT_RANK)
     return false;
   bool same = loop_sizes_last(f, first, x) && loop_sizes_last(f, later, x);
   for (int d = 0; d < x->rank; d++)
