@@ -108,3 +108,11 @@ bool loop_is_variable_memory(const struct flow *f, value_id v) {
     n = f->nodes.items[f->values.items[n->inputs.items[0]].producer];
   return n && n->op == FLOW_READ;
 }
+
+bool loop_may_be_row(struct flow *f, const struct flow_node *loop, value_id v) {
+  const struct flow *body = loop->branches[1];
+  const struct flow_value *x = &body->values.items[v];
+  const struct flow_node *maker = body->nodes.items[x->producer];
+  return loop_rows_may_be(x->dtype) && x->rank < LIMIT_RANK && loop_sizes_last(f, loop, x) && !(x->producer && maker->guard_count) &&
+         !loop_is_variable_memory(body, v);
+}

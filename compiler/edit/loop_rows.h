@@ -9,6 +9,8 @@
 bool loop_rows_may_be(enum dtype dtype);
 /* Whether no size of the value hangs on what is known in a turn of the loop only. */
 bool loop_sizes_last(struct flow *flow, const struct flow_node *loop, const struct flow_value *x);
+/* Whether a value of the body can be the row of an array in each turn. */
+bool loop_may_be_row(struct flow *flow, const struct flow_node *loop, value_id v);
 /* Whether a value of the body is in each turn the number of the row that this turn has; *from_last: the first turn has the last row. */
 bool loop_row_number(const struct flow *flow, const struct flow_node *loop, value_id v, bool *from_last);
 /* Whether the loop's rows begin at that end, or it has none yet. */

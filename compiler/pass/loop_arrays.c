@@ -10,6 +10,7 @@
 #include "compiler/edit/loop_rows.h"
 #include "compiler/pass/loops.h"
 
+enum role { ROLE_OTHER, ROLE_GRADIENT, ROLE_WRITES, ROLE_READS };
 /* A call that uses a handle, of the flow or of the body of one of its loops. */
 struct use {
   struct flow *flow;
@@ -17,6 +18,7 @@ struct use {
   flow_id loop;       /* in whose body it is; 0: none */
   flow_id at;         /* in the outer flow: where it runs */
   const char *source; /* of a gradient's array: the name that tells it from others; "": the array itself */
+  enum role role;     /* known when all uses are */
 };
 /* All that is done with the array that `maker` makes. */
 struct array {
@@ -24,16 +26,6 @@ struct array {
   struct flow_node *maker;
   VEC(struct use) uses;
 };
-
-static bool is_host(const struct flow_node *n, const char *name) {
-  return n && n->op == FLOW_HOST && !n->guard_count && strcmp(n->host, name) == 0;
-}
-static const struct attr_value *attr_of(const struct flow_node *n, const char *name) {
-  for (uint32_t i = 0; i < n->attr_count; i++)
-    if (strcmp(n->attrs[i].name, name) == 0)
-      return &n->attrs[i].value;
-  return NULL;
-}
 
 /* ---- uses ---- */
 
@@ -47,7 +39,7 @@ static uint32_t result_count(const struct flow *f, value_id v) {
 }
 /* The loop hands the handle on: its body uses it, and what comes out of the loop is it too. */
 static bool find_in_loop(struct array *a, struct use place, struct flow_node *n, value_id handle) {
-  if (place.loop || !loop_is_regular(n))
+  if (place.loop || !loop_is_regular(n) || n->guard_count)
     return false;
   for (uint32_t i = 0; i < loop_var_count(n); i++) {
     if (n->inputs.items[i] != handle)
@@ -79,9 +71,9 @@ static bool find_uses(struct array *a, struct use place, value_id handle) {
     if (n->op != FLOW_HOST || n->guard_count || n->inputs.items[0] != handle)
       return false;
     vec_push(&a->uses, place);
-    if (!is_host(n, "TensorArrayGradV3"))
+    if (!node_is_call(n, "TensorArrayGradV3"))
       continue;
-    const struct attr_value *source = attr_of(n, "source");
+    const struct attr_value *source = node_call_attr(n, "source");
     struct use gradient = place;
     gradient.source = source ? source->s.data : NULL;
     if (*place.source || !gradient.source || !*gradient.source || !find_uses(a, gradient, n->outputs.items[0]))
@@ -91,8 +83,6 @@ static bool find_uses(struct array *a, struct use place, value_id handle) {
 }
 
 /* ---- what they do ---- */
-
-enum role { ROLE_OTHER, ROLE_GRADIENT, ROLE_WRITES, ROLE_READS };
 
 static bool are_all_indices(const struct flow *f, value_id v, dim count) {
   const struct flow_value *x = &f->values.items[v];
@@ -114,33 +104,28 @@ static bool is_of_turn(const struct array *a, const struct use *u, dim count) {
   return turns != NO_DIM && dim_equal(a->flow->dims, turns, count) == 1 &&
          loop_row_number(a->flow, n, u->node->inputs.items[1], &from_last) && loop_may_face(n, from_last);
 }
-static bool may_be_row(const struct array *a, const struct use *u, value_id v) {
-  const struct flow_value *x = &u->flow->values.items[v];
-  const struct flow_node *maker = u->flow->nodes.items[x->producer];
-  return loop_rows_may_be(x->dtype) && x->rank < LIMIT_RANK && loop_sizes_last(a->flow, a->flow->nodes.items[u->loop], x) &&
-         !(x->producer && maker->guard_count) && !loop_is_variable_memory(u->flow, v);
-}
 static enum role role_of(const struct array *a, const struct use *u, dim count) {
   const struct flow_node *n = u->node;
-  if (is_host(n, "TensorArrayGradV3"))
+  if (node_is_call(n, "TensorArrayGradV3"))
     return ROLE_GRADIENT;
-  if (is_host(n, "TensorArrayScatterV3"))
+  if (node_is_call(n, "TensorArrayScatterV3"))
     return !u->loop && are_all_indices(u->flow, n->inputs.items[1], count) ? ROLE_WRITES : ROLE_OTHER;
-  if (is_host(n, "TensorArrayGatherV3"))
+  if (node_is_call(n, "TensorArrayGatherV3"))
     return !u->loop && are_all_indices(u->flow, n->inputs.items[1], count) ? ROLE_READS : ROLE_OTHER;
-  if (is_host(n, "TensorArrayWriteV3"))
-    return is_of_turn(a, u, count) && may_be_row(a, u, n->inputs.items[2]) ? ROLE_WRITES : ROLE_OTHER;
-  return is_host(n, "TensorArrayReadV3") && is_of_turn(a, u, count) ? ROLE_READS : ROLE_OTHER;
+  if (node_is_call(n, "TensorArrayWriteV3"))
+    return is_of_turn(a, u, count) && loop_may_be_row(a->flow, a->flow->nodes.items[u->loop], n->inputs.items[2]) ? ROLE_WRITES
+                                                                                                                  : ROLE_OTHER;
+  return node_is_call(n, "TensorArrayReadV3") && is_of_turn(a, u, count) ? ROLE_READS : ROLE_OTHER;
 }
 
 /* ---- one array ---- */
 
 /* The only call that writes it; NULL: there are several, or none. */
-static const struct use *writer_of(const struct array *a, const char *source, dim count) {
+static const struct use *writer_of(const struct array *a, const char *source) {
   const struct use *writer = NULL;
   for (uint32_t i = 0; i < a->uses.count; i++) {
     const struct use *u = &a->uses.items[i];
-    if (strcmp(u->source, source) != 0 || role_of(a, u, count) != ROLE_WRITES)
+    if (strcmp(u->source, source) != 0 || u->role != ROLE_WRITES)
       continue;
     if (writer)
       return NULL;
@@ -166,8 +151,8 @@ static bool is_like(struct flow *f, const struct flow_value *x, const struct flo
 /* Whether all calls for the array with this source are understood, and read what the writer wrote before. An array that is read twice must
  * be one that keeps its elements. */
 static bool is_understood(const struct array *a, const char *source, dim count) {
-  const struct use *writer = writer_of(a, source, count);
-  const struct attr_value *clears = attr_of(a->maker, "clear_after_read");
+  const struct use *writer = writer_of(a, source);
+  const struct attr_value *clears = node_call_attr(a->maker, "clear_after_read");
   uint32_t reads = 0, uses = 0;
   struct flow_value element = {0};
   if (writer) {
@@ -175,10 +160,13 @@ static bool is_understood(const struct array *a, const char *source, dim count) 
     if (x->any_rank || !loop_rows_may_be(x->dtype) || (!writer->loop && (x->rank == 0 || dim_equal(a->flow->dims, x->dims[0], count) != 1)))
       return false;
     element = element_of(writer);
+    const struct attr_value *dtype = node_call_attr(a->maker, "dtype");
+    if (!dtype || dtype->i != (int64_t)element.dtype)
+      return false;
   }
   for (uint32_t i = 0; i < a->uses.count; i++) {
     const struct use *u = &a->uses.items[i];
-    enum role role = role_of(a, u, count);
+    enum role role = u->role;
     if (strcmp(u->source, source) != 0)
       continue;
     uses += role != ROLE_GRADIENT;
@@ -214,11 +202,11 @@ static void take_rows(const struct array *a, const struct use *u, value_id rows)
   flow_replace_uses(u->flow, u->node->outputs.items[0], u->loop ? loop_add_row_in(a->flow, u->loop, rows) : rows);
 }
 static void rewrite_source(const struct array *a, const char *source, dim count) {
-  const struct use *writer = writer_of(a, source, count);
+  const struct use *writer = writer_of(a, source);
   value_id rows = writer ? rows_written(a, writer, count) : NO_VALUE;
   for (uint32_t i = 0; writer && i < a->uses.count; i++) {
     const struct use *u = &a->uses.items[i];
-    if (strcmp(u->source, source) == 0 && role_of(a, u, count) == ROLE_READS)
+    if (strcmp(u->source, source) == 0 && u->role == ROLE_READS)
       take_rows(a, u, rows);
   }
 }
@@ -227,8 +215,8 @@ static void drop_calls(const struct array *a) {
   for (uint32_t i = 0; i < a->uses.count; i++) {
     const struct use *u = &a->uses.items[i];
     struct flow_node *n = u->node;
-    bool is_gradient = is_host(n, "TensorArrayGradV3");
-    if (is_gradient || is_host(n, "TensorArrayScatterV3") || is_host(n, "TensorArrayWriteV3"))
+    bool is_gradient = node_is_call(n, "TensorArrayGradV3");
+    if (is_gradient || node_is_call(n, "TensorArrayScatterV3") || node_is_call(n, "TensorArrayWriteV3"))
       flow_replace_uses(u->flow, n->outputs.items[is_gradient], vec_last(&n->inputs));
   }
   for (uint32_t i = 0; i < a->uses.count; i++)
@@ -244,14 +232,18 @@ static void drop_calls(const struct array *a) {
 /* The number of elements, where it is known and stays. */
 static dim count_of(const struct array *a) {
   const struct flow_value *size = &a->flow->values.items[a->maker->inputs.items[0]];
-  const struct attr_value *grows = attr_of(a->maker, "dynamic_size");
+  const struct attr_value *grows = node_call_attr(a->maker, "dynamic_size");
   bool is_known = size->data && size->dtype == DTYPE_INT32 && size->rank == 0 && *(const int32_t *)size->data >= 0;
   return is_known && !(grows && grows->i) ? dim_const(a->flow->dims, *(const int32_t *)size->data) : NO_DIM;
 }
 static bool rewrite_array(struct array *a) {
   dim count = count_of(a);
   struct use outside = {.flow = a->flow, .source = ""};
-  if (count == NO_DIM || !find_uses(a, outside, a->maker->outputs.items[0]) || !a->uses.count || !is_understood(a, "", count))
+  if (count == NO_DIM || !find_uses(a, outside, a->maker->outputs.items[0]) || !a->uses.count)
+    return false;
+  for (uint32_t i = 0; i < a->uses.count; i++)
+    a->uses.items[i].role = role_of(a, &a->uses.items[i], count);
+  if (!is_understood(a, "", count))
     return false;
   for (uint32_t i = 0; i < a->uses.count; i++)
     if (!is_understood(a, a->uses.items[i].source, count))
@@ -273,7 +265,7 @@ bool loops_array_rows(const struct build *b, struct flow *f) {
   bool any = false;
   for (flow_id id = 1; id < count; id++) {
     struct array a = {.flow = f, .maker = f->nodes.items[id]};
-    if (is_host(a.maker, "TensorArrayV3"))
+    if (node_is_call(a.maker, "TensorArrayV3"))
       any |= rewrite_array(&a);
     vec_free(&a.uses);
   }

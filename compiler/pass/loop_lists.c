@@ -22,13 +22,10 @@ static struct flow *body_of(const struct list_var *x) { return loop_of(x)->branc
 static value_id param_of(const struct list_var *x) { return body_of(x)->params.items[x->var]; }
 static value_id result_of(const struct list_var *x) { return body_of(x)->results.items[x->var]; }
 
-static bool is_host(const struct flow_node *n, const char *name) {
-  return n && n->op == FLOW_HOST && !n->guard_count && strcmp(n->host, name) == 0;
-}
 /* What makes the value, if it is a call of that name; else NULL. */
 static const struct flow_node *made_by(const struct flow *f, value_id v, const char *name) {
   const struct flow_node *n = f->nodes.items[f->values.items[v].producer];
-  return is_host(n, name) ? n : NULL;
+  return node_is_call(n, name) ? n : NULL;
 }
 
 /* ---- shapes ---- */
@@ -44,17 +41,40 @@ static bool has_rows_like(struct flow *f, const struct flow_value *array, dim co
   return array->dtype == x->dtype && loop_rows_may_be(x->dtype) && !array->any_rank && !x->any_rank && array->rank == x->rank + 1 &&
          dim_equal(f->dims, array->dims[0], count) == 1 && same_dims(f, array->dims + 1, x->dims, x->rank);
 }
-/* Whether elements with these dims fit the shape that a list is made with: -1 for a size that may be any, a scalar for all. */
-static bool shape_allows(struct flow *f, value_id shape, int rank, const dim *dims) {
-  const struct flow_value *said = &f->values.items[shape];
-  const int32_t *sizes = said->data;
-  int64_t length;
-  if (!sizes || said->dtype != DTYPE_INT32)
+/* The size that a list's shape says for dimension d, of `rank`; NO_DIM: it is not known. */
+static dim said_size(struct flow *f, const struct flow_value *said, int d) {
+  if (said->content)
+    return said->content[d];
+  return said->data && said->dtype == DTYPE_INT32 ? dim_const(f->dims, ((const int32_t *)said->data)[d]) : NO_DIM;
+}
+/* Whether elements with these dims fit the shape that a list, or what takes of it, says: -1 for a size that may be any, a scalar for all.
+ * is_full: whether it says all sizes. */
+static bool shape_allows(struct flow *f, const struct flow_value *said, int rank, const dim *dims, bool *is_full) {
+  int64_t length, size;
+  *is_full = said->rank == 1;
+  if (said->rank == 0) {
+    dim any = said_size(f, said, 0);
+    return any != NO_DIM && dim_is_const(f->dims, any, &size) && size == -1;
+  }
+  if (said->rank != 1 || !dim_is_const(f->dims, said->dims[0], &length) || length != rank)
     return false;
-  bool fits = said->rank == 0 ? sizes[0] == -1 : dim_is_const(f->dims, said->dims[0], &length) && length == rank;
-  for (int d = 0; fits && said->rank && d < rank; d++)
-    fits = sizes[d] == -1 || dim_equal(f->dims, dim_const(f->dims, sizes[d]), dims[d]) == 1;
-  return fits;
+  for (int d = 0; d < rank; d++) {
+    dim is = said_size(f, said, d);
+    bool is_any = is != NO_DIM && dim_is_const(f->dims, is, &size) && size == -1;
+    *is_full = *is_full && !is_any;
+    if (is == NO_DIM || (!is_any && dim_equal(f->dims, is, dims[d]) != 1))
+      return false;
+  }
+  return true;
+}
+static bool allows(struct flow *f, const struct flow *in, value_id shape, int rank, const dim *dims) {
+  bool is_full;
+  return shape_allows(f, &in->values.items[shape], rank, dims, &is_full);
+}
+static bool is_one(const struct flow *f, dim d) { return d != NO_DIM && dim_equal(f->dims, d, dim_const(f->dims, 1)) == 1; }
+static bool is_some(const struct flow *f, dim turns) {
+  int64_t count;
+  return turns != NO_DIM && dim_is_const(f->dims, turns, &count) && count > 0;
 }
 
 /* ---- taking ---- */
@@ -63,7 +83,7 @@ static bool shape_allows(struct flow *f, value_id shape, int rank, const dim *di
 static value_id rows_of_list(struct flow *f, value_id list) {
   const struct flow_node *n = made_by(f, list, "TensorListFromTensor");
   const struct flow_value *x = n ? &f->values.items[n->inputs.items[0]] : NULL;
-  return x && x->rank > 0 && shape_allows(f, n->inputs.items[1], x->rank - 1, x->dims + 1) ? n->inputs.items[0] : NO_VALUE;
+  return x && x->rank > 0 && allows(f, f, n->inputs.items[1], x->rank - 1, x->dims + 1) ? n->inputs.items[0] : NO_VALUE;
 }
 /* The call that sets an element of the variable and gives its next value; NULL: there is none, or the list may grow. */
 static const struct flow_node *setter_of(const struct list_var *x) {
@@ -86,7 +106,9 @@ static bool take_row(struct flow *f, flow_id loop, struct flow_node *get, dim tu
       !loop_may_face(n, from_last))
     return false;
   value_id array = rows_of_list(f, n->inputs.items[x.var]);
-  if (!array || !has_rows_like(f, &f->values.items[array], turns, &body_of(&x)->values.items[get->outputs.items[0]]))
+  const struct flow_value *item = &body_of(&x)->values.items[get->outputs.items[0]];
+  if (!array || !has_rows_like(f, &f->values.items[array], turns, item) ||
+      !allows(f, body_of(&x), get->inputs.items[2], item->rank, item->dims))
     return false;
   n->from_last = from_last;
   flow_replace_uses(body_of(&x), get->outputs.items[0], loop_add_row_in(f, loop, array));
@@ -97,7 +119,7 @@ static bool take_rows(struct flow *f, flow_id loop, dim turns) {
   const struct flow *body = f->nodes.items[loop]->branches[1];
   bool any = false;
   for (flow_id id = 1; id < body->nodes.count; id++)
-    if (is_host(body->nodes.items[id], "TensorListGetItem"))
+    if (node_is_call(body->nodes.items[id], "TensorListGetItem"))
       any |= take_row(f, loop, body->nodes.items[id], turns);
   return any;
 }
@@ -117,8 +139,22 @@ static const struct flow_node *sets_in_variable(const struct list_var *x, bool *
   const struct flow_node *set = setter_of(x);
   return sets_row(x, set, from_last) && is_used_once(body_of(x), param_of(x)) && is_used_once(body_of(x), result_of(x)) ? set : NULL;
 }
+/* An integer of the body that is the same in all turns; NO_DIM: it is not known. A loop in front may have saved it in each of its turns. */
+static dim known_number(const struct flow *f, const struct flow_node *n, value_id v) {
+  const struct flow_value *x = &n->branches[1]->values.items[v];
+  if (x->rank != 0 || x->content)
+    return x->rank == 0 ? x->content[0] : NO_DIM;
+  if (x->producer || x->index < loop_var_count(n))
+    return NO_DIM;
+  value_id array = n->inputs.items[x->index];
+  const struct flow_node *first = f->nodes.items[f->values.items[array].producer];
+  bool is_saved = first && first->op == FLOW_WHILE && f->values.items[array].index >= loop_var_count(first);
+  const struct flow_value *saved =
+    is_saved ? &first->branches[1]->values.items[first->branches[1]->results.items[f->values.items[array].index]] : NULL;
+  return saved && saved->rank == 0 && saved->content ? saved->content[0] : NO_DIM;
+}
 /* The same in a list of its own, which is added to the variable: of zeros at first, and zeros elsewhere. */
-static const struct flow_node *sets_by_adding(const struct list_var *x, bool *from_last) {
+static const struct flow_node *sets_by_adding(const struct list_var *x, dim turns, bool *from_last) {
   const struct flow *body = body_of(x);
   const struct flow_node *sum = made_by(body, result_of(x), "TensorListAdd");
   if (!sum || sum->inputs.count != 2 || !is_used_once(body, param_of(x)) || !is_used_once(body, result_of(x)) ||
@@ -126,37 +162,45 @@ static const struct flow_node *sets_by_adding(const struct list_var *x, bool *fr
     return NULL;
   int own = sum->inputs.items[0] == param_of(x);
   const struct flow_node *set = made_by(body, sum->inputs.items[own], "TensorListSetItem");
-  bool is_ours = set && sum->inputs.items[!own] == param_of(x) && made_by(body, set->inputs.items[0], "TensorListReserve");
-  return is_ours && sets_row(x, set, from_last) ? set : NULL;
+  const struct flow_node *made =
+    set && sum->inputs.items[!own] == param_of(x) ? made_by(body, set->inputs.items[0], "TensorListReserve") : NULL;
+  dim length = made ? known_number(x->flow, loop_of(x), made->inputs.items[1]) : NO_DIM;
+  return length != NO_DIM && dim_equal(x->flow->dims, length, turns) == 1 && sets_row(x, set, from_last) ? set : NULL;
 }
-/* Whether a value of the body can be the row of an array in each turn. */
-static bool may_be_row(const struct list_var *x, value_id v) {
-  const struct flow *body = body_of(x);
-  const struct flow_value *like = &body->values.items[v];
-  const struct flow_node *maker = body->nodes.items[like->producer];
-  return loop_rows_may_be(like->dtype) && like->rank < LIMIT_RANK && loop_sizes_last(x->flow, loop_of(x), like) &&
-         !(like->producer && maker->guard_count) && !loop_is_variable_memory(body, v);
-}
-/* Elements of what the loop's list is before it begins: zeros, or not there. */
-static bool begins_like(const struct list_var *x, const struct flow_value *item) {
+/* Whether the list that the loop begins with has elements like the item: zeros, or none yet. is_full: they are zeros if nobody sets them. */
+static bool begins_like(const struct list_var *x, const struct flow_value *item, bool *is_full) {
+  const struct flow *f = x->flow;
   value_id first = loop_of(x)->inputs.items[x->var];
-  const struct flow_node *made = made_by(x->flow, first, "TensorListReserve");
-  return made_by(x->flow, first, "TensorListZerosLike") || (made && shape_allows(x->flow, made->inputs.items[0], item->rank, item->dims));
+  const struct flow_node *made = made_by(f, first, "TensorListReserve");
+  *is_full = true;
+  if (!made)
+    return made_by(f, first, "TensorListZerosLike");
+  const struct attr_value *dtype = node_call_attr(made, "element_dtype");
+  return dtype && dtype->i == (int64_t)item->dtype &&
+         shape_allows(x->flow, &f->values.items[made->inputs.items[0]], item->rank, item->dims, is_full);
+}
+/* A stack of all elements of the list, which are like the item. */
+static bool stacks(struct flow *f, const struct flow_node *n, value_id list, dim count, const struct flow_value *item) {
+  return node_is_call(n, "TensorListStack") && n->inputs.items[0] == list &&
+         has_rows_like(f, &f->values.items[n->outputs.items[0]], count, item) && allows(f, f, n->inputs.items[1], item->rank, item->dims);
 }
 /* What takes the whole list behind the loop takes the array of which the turns make rows. */
 static bool give_rows(const struct list_var *x, dim turns) {
   struct flow *f = x->flow;
-  bool any = false, from_last;
+  bool any = false, from_last, is_full;
   value_id list = loop_of(x)->outputs.items[x->var];
   const struct flow_node *set = sets_in_variable(x, &from_last);
-  set = set ? set : sets_by_adding(x, &from_last);
-  if (!set || loop_condition_takes(loop_of(x), x->var) || !loop_may_face(loop_of(x), from_last) || !may_be_row(x, set->inputs.items[2]) ||
-      !begins_like(x, &body_of(x)->values.items[set->inputs.items[2]]))
+  set = set ? set : sets_by_adding(x, turns, &from_last);
+  dim length = f->values.items[loop_of(x)->inputs.items[x->var]].length; /* which neither changes */
+  if (!set || length == NO_DIM || dim_equal(f->dims, length, turns) != 1 || loop_condition_takes(loop_of(x), x->var) ||
+      !loop_may_face(loop_of(x), from_last) || !loop_may_be_row(f, loop_of(x), set->inputs.items[2]))
+    return false;
+  const struct flow_value item = body_of(x)->values.items[set->inputs.items[2]];
+  if (!begins_like(x, &item, &is_full) || (!is_full && !is_some(f, turns)))
     return false;
   for (flow_id id = 1; id < f->nodes.count; id++) {
     struct flow_node *stack = f->nodes.items[id];
-    if (!is_host(stack, "TensorListStack") || stack->inputs.items[0] != list ||
-        !has_rows_like(f, &f->values.items[stack->outputs.items[0]], turns, &body_of(x)->values.items[set->inputs.items[2]]))
+    if (!stacks(f, stack, list, turns, &item))
       continue;
     loop_of(x)->from_last = from_last;
     flow_replace_uses(f, stack->outputs.items[0], loop_add_row_out(f, x->loop, set->inputs.items[2], turns));
@@ -173,13 +217,16 @@ static bool is_first(const struct flow *f, value_id index) {
   return x->data && x->dtype == DTYPE_INT32 && x->rank == 0 && *(const int32_t *)x->data == 0;
 }
 static bool takes_first(const struct flow *f, const struct flow_node *n, value_id list) {
-  return is_host(n, "TensorListGetItem") && n->inputs.items[0] == list && is_first(f, n->inputs.items[1]);
+  return node_is_call(n, "TensorListGetItem") && n->inputs.items[0] == list && is_first(f, n->inputs.items[1]);
 }
 /* Whether the body does nothing but take the element and set it. */
 static bool is_element(const struct list_var *x, const struct flow_node *set) {
   const struct flow *body = body_of(x);
   if (!set || !is_first(body, set->inputs.items[1]) || !is_used_once(body, result_of(x)) || loop_condition_takes(loop_of(x), x->var))
     return false;
+  for (uint32_t i = 0; i < body->results.count; i++)
+    if (body->results.items[i] == param_of(x))
+      return false;
   for (flow_id id = 1; id < body->nodes.count; id++) {
     const struct flow_node *n = body->nodes.items[id];
     if (n && n != set && node_takes(n, param_of(x)) && !takes_first(body, n, param_of(x)))
@@ -196,8 +243,7 @@ static bool is_taken_whole(const struct list_var *x, const struct flow_value *it
       return false;
   for (flow_id id = 1; id < f->nodes.count; id++) {
     const struct flow_node *n = f->nodes.items[id];
-    if (n && node_takes(n, list) &&
-        !(is_host(n, "TensorListStack") && has_rows_like(f, &f->values.items[n->outputs.items[0]], dim_const(f->dims, 1), item)))
+    if (n && node_takes(n, list) && !stacks(f, n, list, dim_const(f->dims, 1), item))
       return false;
   }
   return true;
@@ -226,11 +272,12 @@ static value_id alias_of(struct flow *f, const struct flow_node *named, value_id
   return flow_append_output(f, n, id, like);
 }
 /* The element of the list that the loop begins with; NO_VALUE: it is not known. */
-static value_id first_element(const struct list_var *x, const struct flow_value *item) {
+static value_id first_element(const struct list_var *x, const struct flow_value *item, dim turns) {
   struct flow *f = x->flow;
   value_id list = loop_of(x)->inputs.items[x->var], array = rows_of_list(f, list);
+  bool is_full, is_set_first = is_some(f, turns) && is_used_once(body_of(x), param_of(x));
   if (!array)
-    return begins_like(x, item) ? zeros_like(f, loop_of(x), item) : NO_VALUE;
+    return begins_like(x, item, &is_full) && (is_full || is_set_first) ? zeros_like(f, loop_of(x), item) : NO_VALUE;
   return has_rows_like(f, &f->values.items[array], dim_const(f->dims, 1), item) ? alias_of(f, loop_of(x), array, *item) : NO_VALUE;
 }
 static void become(struct flow_value *v, const struct flow_value *like) {
@@ -250,18 +297,17 @@ static void take_element(const struct list_var *x) {
   }
 }
 /* The variable is the element itself. */
-static bool hold_element(const struct list_var *x) {
+static bool hold_element(const struct list_var *x, dim turns) {
   struct flow *f = x->flow;
   struct flow_node *n = loop_of(x);
   const struct flow_node *set = setter_of(x);
   value_id list = n->outputs.items[x->var];
-  if (!is_element(x, set) || dim_equal(f->dims, f->values.items[list].length, dim_const(f->dims, 1)) != 1 ||
-      !may_be_row(x, set->inputs.items[2]))
+  if (!is_element(x, set) || !is_one(f, f->values.items[list].length) || !loop_may_be_row(f, n, set->inputs.items[2]))
     return false;
   value_id item = set->inputs.items[2];
   struct flow_value like = {.dtype = body_of(x)->values.items[item].dtype, .rank = body_of(x)->values.items[item].rank};
   memcpy(like.dims, body_of(x)->values.items[item].dims, sizeof like.dims);
-  value_id first = is_taken_whole(x, &like) ? first_element(x, &like) : NO_VALUE;
+  value_id first = is_taken_whole(x, &like) ? first_element(x, &like, turns) : NO_VALUE;
   if (!first)
     return false;
   n->inputs.items[x->var] = first;
@@ -272,7 +318,7 @@ static bool hold_element(const struct list_var *x) {
   take_element(x);
   for (flow_id id = 1; id < f->nodes.count; id++) {
     struct flow_node *stack = f->nodes.items[id];
-    if (!is_host(stack, "TensorListStack") || stack->inputs.items[0] != list)
+    if (!node_is_call(stack, "TensorListStack") || stack->inputs.items[0] != list)
       continue;
     flow_replace_uses(f, stack->outputs.items[0], alias_of(f, stack, list, f->values.items[stack->outputs.items[0]]));
     node_make_noop(stack);
@@ -289,7 +335,7 @@ static bool work_on(struct flow *f, flow_id loop) {
   for (uint32_t i = 0; i < loop_var_count(n); i++) {
     struct list_var x = {f, loop, i};
     bool is_list = f->values.items[n->outputs.items[i]].dtype == DTYPE_VARIANT;
-    any |= is_list && !loop_hands_on(n, i) && (hold_element(&x) || (turns != NO_DIM && give_rows(&x, turns)));
+    any |= is_list && !loop_hands_on(n, i) && (hold_element(&x, turns) || (turns != NO_DIM && give_rows(&x, turns)));
   }
   return (turns != NO_DIM && take_rows(f, loop, turns)) || any;
 }
