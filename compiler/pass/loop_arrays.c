@@ -196,7 +196,7 @@ static value_id rows_written(const struct array *a, const struct use *writer, di
   face(a, writer);
   return loop_add_row_out(a->flow, writer->loop, v, count);
 }
-static void take_rows(const struct array *a, const struct use *u, value_id rows) {
+static void read_rows(const struct array *a, const struct use *u, value_id rows) {
   if (u->loop)
     face(a, u);
   flow_replace_uses(u->flow, u->node->outputs.items[0], u->loop ? loop_add_row_in(a->flow, u->loop, rows) : rows);
@@ -207,7 +207,7 @@ static void rewrite_source(const struct array *a, const char *source, dim count)
   for (uint32_t i = 0; writer && i < a->uses.count; i++) {
     const struct use *u = &a->uses.items[i];
     if (strcmp(u->source, source) == 0 && u->role == ROLE_READS)
-      take_rows(a, u, rows);
+      read_rows(a, u, rows);
   }
 }
 /* The calls are gone; their flows, which said in which order they run, are those that they took. */

@@ -85,7 +85,7 @@ static value_id rows_of_list(struct flow *f, value_id list) {
   const struct flow_value *x = n ? &f->values.items[n->inputs.items[0]] : NULL;
   return x && x->rank > 0 && allows(f, f, n->inputs.items[1], x->rank - 1, x->dims + 1) ? n->inputs.items[0] : NO_VALUE;
 }
-/* The call that sets an element of the variable and gives its next value; NULL: there is none, or the list may grow. */
+/* The call that sets an element of the variable and gives its next value; NULL: there is none. */
 static const struct flow_node *setter_of(const struct list_var *x) {
   const struct flow_node *n = made_by(body_of(x), result_of(x), "TensorListSetItem");
   return n && n->inputs.items[0] == param_of(x) ? n : NULL;
@@ -328,7 +328,7 @@ static bool hold_element(const struct list_var *x, dim turns) {
 
 /* ---- all loops ---- */
 
-static bool work_on(struct flow *f, flow_id loop) {
+static bool rewrite_lists(struct flow *f, flow_id loop) {
   const struct flow_node *n = f->nodes.items[loop];
   dim turns = loop_turns_known(f, loop);
   bool any = false;
@@ -346,7 +346,7 @@ bool loops_list_rows(const struct build *b, struct flow *f) {
   bool any = false;
   for (flow_id id = 1; id < count; id++)
     if (f->nodes.items[id] && f->nodes.items[id]->op == FLOW_WHILE && loop_is_regular(f->nodes.items[id]))
-      any |= work_on(f, id);
+      any |= rewrite_lists(f, id);
   if (any)
     flow_sort(f);
   return any;

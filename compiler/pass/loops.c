@@ -144,7 +144,7 @@ static bool take_out(const struct build *b, struct flow *f) {
   loops_join_saves(f);
   return true;
 }
-static bool take_rows(const struct build *b, struct flow *f) {
+static bool make_rows(const struct build *b, struct flow *f) {
   bool any = loops_list_rows(b, f);
   return loops_array_rows(b, f) || any;
 }
@@ -163,7 +163,7 @@ status pass_loops(struct build *b) {
     work_on(b, f, take_out);
     do /* a list or an array that nobody needs any more hides no other one */
       drop_unused(f);
-    while (work_on(b, f, take_rows));
+    while (work_on(b, f, make_rows));
     bool moves = b->options.math != MATH_STRICT && work_on(b, f, loops_sum_behind); /* sums are added up in another order */
     if (work_on(b, f, loops_move_products) || moves)
       drop_unused(f);

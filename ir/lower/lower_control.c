@@ -370,15 +370,18 @@ static status generalise(struct op_call *c, struct flow_value *shapes, bool (*op
   return OK;
 }
 
-/* Whether what the node gives is its first input; as_length: or a list as long as that. */
-static bool hands_on(const struct function_node *n, bool as_length) {
+/* What a body keeps of a variable: its value, or of a list at least its length. */
+enum kept { KEPT_VALUE, KEPT_LENGTH };
+
+/* Whether the node gives what its first input is, as far as it is to be kept. */
+static bool hands_on(const struct function_node *n, enum kept kept) {
   const struct attr_value *grows = attr_find(n->attrs, n->attr_count, "resize_if_index_out_of_bounds");
-  bool sets = as_length && strcmp(n->op, "TensorListSetItem") == 0 && !(grows && grows->i);
+  bool sets = kept == KEPT_LENGTH && strcmp(n->op, "TensorListSetItem") == 0 && !(grows && grows->i);
   return n->input_count && (strcmp(n->op, "Identity") == 0 || sets);
 }
 
-/* Whether the function gives argument i back as result i; as_length: or another list of that length. */
-static bool passes_through(const struct function *f, uint32_t i, bool as_length) {
+/* Whether the function gives argument i back as result i. */
+static bool passes_through(const struct function *f, uint32_t i, enum kept kept) {
   const char *text = f && !function_has_lists(f) && i < f->ret_count && i < f->arg_count ? f->body->ret_sources[i] : NULL;
   for (int depth = 0; text && depth < LIMIT_NESTING; depth++) {
     size_t length = strcspn(text, ":");
@@ -387,7 +390,7 @@ static bool passes_through(const struct function *f, uint32_t i, bool as_length)
     const char *next = NULL;
     for (uint32_t n = 0; n < f->body->node_count && !next; n++) {
       const struct function_node *node = &f->body->nodes[n];
-      if (strlen(node->name) == length && strncmp(node->name, text, length) == 0 && hands_on(node, as_length))
+      if (strlen(node->name) == length && strncmp(node->name, text, length) == 0 && hands_on(node, kept))
         next = node->inputs[0];
     }
     text = next;
@@ -403,8 +406,8 @@ static struct flow_value *loop_shapes(struct op_call *c, const struct function *
     if (!v)
       continue;
     shapes[i] = *op_value(c, v);
-    bool same = passes_through(body, i, false);
-    if (!passes_through(body, i, true))
+    bool same = passes_through(body, i, KEPT_VALUE);
+    if (!passes_through(body, i, KEPT_LENGTH))
       shapes[i].length = NO_DIM;
     if (!same || !is_fixed(c, v))
       shapes[i].data = NULL;

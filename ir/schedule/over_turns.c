@@ -88,7 +88,7 @@ static bool begin_rewrite(struct rewrite *r, const struct kernel *k, const bool 
          stores_the_sum(&r->c) && has_row(&r->c, is_row) && has_room(r->k, is_row);
 }
 /* Rows get their dimension. */
-static void take_rows(struct rewrite *r, const bool *is_row, int64_t turns, uint32_t turn) {
+static void lengthen_rows(struct rewrite *r, const bool *is_row, int64_t turns, uint32_t turn) {
   for (uint32_t i = 0; i < r->k->buffers.count; i++)
     if (is_row[i])
       add_dim(r->k, &r->k->buffers.items[i], turns);
@@ -104,7 +104,7 @@ struct kernel *kernel_over_turns(const struct kernel *k, const bool *is_row, int
   struct kernel *made = NULL;
   if (begin_rewrite(&r, k, is_row)) {
     *terms = terms_of(&r.c);
-    take_rows(&r, is_row, turns, wrap_loop(r.k, (struct stmt *)r.c.sum, LOOP_RED, turns));
+    lengthen_rows(&r, is_row, turns, wrap_loop(r.k, (struct stmt *)r.c.sum, LOOP_RED, turns));
     made = schedule_copy(r.k, arena); /* without the expressions that are no longer used */
   }
   end_rewrite(&r);
@@ -149,7 +149,7 @@ struct kernel *kernel_each_turn(const struct kernel *k, const bool *is_row, int6
     *steady = (uint32_t)expr_get(r.k, r.c.load[factor])->imm;
     uint32_t turn = wrap_loop(r.k, (struct stmt *)r.c.top, LOOP_PAR, turns);
     store_rows(&r, turns, turn);
-    take_rows(&r, is_row, turns, turn);
+    lengthen_rows(&r, is_row, turns, turn);
     made = schedule_copy(r.k, arena);
   }
   end_rewrite(&r);
