@@ -99,6 +99,23 @@ def gru(tf, keras, x):
     return tf.reduce_mean(tf.square(cell(x)))
 
 
+def recurrent(layer, units, layers):
+    """Layers of which all but the last hand on what each turn gives, with TensorFlow 2's loops and lists."""
+    def build(tf, keras, x):
+        tf.enable_control_flow_v2()
+        for k in range(layers):
+            x = getattr(keras.layers, layer)(units, return_sequences=k + 1 < layers)(x)
+        return tf.reduce_mean(tf.square(x))
+    return build
+
+
+def dynamic_rnn(tf, keras, x):
+    os.environ["TF_USE_LEGACY_KERAS"] = "1"  # which has the cells
+    for k in range(2):
+        x, _ = tf.nn.dynamic_rnn(tf.nn.rnn_cell.BasicLSTMCell(128), x, dtype=tf.float32, scope="layer%d" % k)
+    return tf.reduce_mean(tf.square(x[:, -1]))
+
+
 def bidirectional(tf, keras, x):
     y = keras.layers.Bidirectional(keras.layers.RNN(keras.layers.LSTMCell(64)))(x)
     return tf.reduce_mean(tf.square(y))
@@ -142,6 +159,13 @@ NETS = {
     "gan_train": (gan, image(32, 28, 28, 1), True),
     "unet_train": (unet, image(4, 64, 64, 3), True),
     "gru_train": (gru, image(32, 24, 64), True),
+    "lstm_layers_train": (recurrent("LSTM", 128, 2), image(16, 32, 64), True),
+    "gru_layers_train": (recurrent("GRU", 128, 2), image(16, 32, 64), True),
+    "gru_small_train": (recurrent("GRU", 64, 1), image(8, 24, 16), True),
+    "lstm_small_train": (recurrent("LSTM", 32, 1), image(8, 16, 8), True),
+    "lstm_few_rows_train": (recurrent("LSTM", 256, 2), image(4, 32, 256), True),
+    "lstm_one_row_train": (recurrent("LSTM", 128, 2), image(1, 32, 128), True),
+    "dynamic_rnn_train": (dynamic_rnn, image(16, 32, 64), True),
     "bidirectional_train": (bidirectional, image(32, 24, 64), True),
     "attention_train": (attention, image(16, 64, 128), True),
     "block_lstm_train": (block_lstm, image(32, 24, 128), True),

@@ -113,9 +113,8 @@ void flow_touches(const struct flow *f, void (*found)(void *, uint32_t, enum tou
   }
 }
 
-bool node_is_call(const struct flow_node *n, const char *host) {
-  return n && n->op == FLOW_HOST && !n->guard_count && strcmp(n->host, host) == 0;
-}
+bool node_is_call(const struct flow_node *n, const char *host) { return n && n->op == FLOW_HOST && strcmp(n->host, host) == 0; }
+bool node_is_free_call(const struct flow_node *n, const char *host) { return node_is_call(n, host) && !n->guard_count; }
 const struct attr_value *node_call_attr(const struct flow_node *n, const char *name) {
   for (uint32_t i = 0; i < n->attr_count; i++)
     if (strcmp(n->attrs[i].name, name) == 0)

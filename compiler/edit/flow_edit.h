@@ -26,9 +26,9 @@ bool node_updates(const struct flow_node *node);
 /* The variables that the nodes of a region, and of regions in it, touch: calls back for each. */
 void flow_touches(const struct flow *flow, void (*found)(void *self, uint32_t var, enum touch touch), void *self);
 
-/* Whether the node is this call into the runtime, under no condition. */
-bool node_is_call(const struct flow_node *node, const char *host);
+bool node_is_call(const struct flow_node *node, const char *host);                       /* of the runtime, by name */
 const struct attr_value *node_call_attr(const struct flow_node *node, const char *name); /* NULL: it has none of that name */
+bool node_is_free_call(const struct flow_node *node, const char *host);                  /* under no condition */
 /* Whether the node, or one in its regions, calls the runtime: it may have effects beside variables and failures. */
 bool node_calls(const struct flow_node *node);
 /* Whether the node, or one in its regions, updates a variable or is a call that others may see. */

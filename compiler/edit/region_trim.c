@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compiler/edit/loop_form.h"
+#include "compiler/loop/loop_form.h"
 #include "compiler/pass/pass.h"
 
 /* used[value]: a node that must run, a guard of one, or a result takes it. */

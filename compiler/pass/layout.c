@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "compiler/edit/flow_edit.h"
-#include "compiler/edit/loop_form.h"
+#include "compiler/loop/loop_form.h"
 #include "compiler/edit/part_walk.h"
-#include "compiler/pass/loops.h"
+#include "compiler/loop/loop_edit.h"
 #include "compiler/pass/layout_wish.h"
 #include "compiler/schedule/choose.h"
 

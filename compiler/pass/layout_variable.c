@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "compiler/edit/flow_edit.h"
-#include "compiler/edit/loop_form.h"
+#include "compiler/loop/loop_form.h"
 #include "compiler/edit/part_walk.h"
 #include "compiler/edit/region_trim.h"
 #include "compiler/pass/layout_wish.h"

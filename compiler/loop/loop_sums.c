@@ -5,10 +5,10 @@
  * That is done where the number of turns is known, where what is no longer moved is more than what the rows move, and where a turn adds so
  * few terms that reading and writing the sum takes longer. */
 #include "compiler/edit/flow_edit.h"
-#include "compiler/edit/loop_form.h"
+#include "compiler/loop/loop_form.h"
 #include "compiler/edit/producer_form.h"
-#include "compiler/pass/loop_factors.h"
-#include "compiler/pass/loops.h"
+#include "compiler/loop/loop_factors.h"
+#include "compiler/loop/loops.h"
 #include "ir/schedule/over_turns.h"
 
 struct turn_sum {
@@ -101,17 +101,11 @@ static bool sum_behind(struct turn_sum *s) {
   return true;
 }
 
-bool loops_sum_behind(const struct build *b, struct flow *f) {
-  uint32_t count = f->nodes.count;
+static bool sum_all(struct loop_moves *m) {
+  struct turn_sum s = {.moves = *m};
   bool any = false;
-  for (flow_id id = 1; id < count; id++) {
-    struct turn_sum s;
-    if (!loop_moves_begin(b, f, id, &s.moves))
-      continue;
-    for (s.var = 0; s.var < loop_var_count(f->nodes.items[id]); s.var++)
-      any |= sum_behind(&s);
-  }
-  if (any)
-    flow_sort(f);
+  for (s.var = 0; s.var < loop_var_count(moves_loop(m)); s.var++)
+    any |= sum_behind(&s);
   return any;
 }
+bool loops_sum_behind(const struct build *b, struct flow *f) { return loops_each_move(b, f, sum_all); }

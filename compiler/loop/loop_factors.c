@@ -1,10 +1,10 @@
 /* loop_factors.c: see loop_factors.h. */
-#include "compiler/pass/loop_factors.h"
+#include "compiler/loop/loop_factors.h"
 
 #include "compiler/edit/flow_edit.h"
-#include "compiler/edit/loop_form.h"
-#include "compiler/edit/loop_rows.h"
-#include "compiler/pass/loops.h"
+#include "compiler/loop/loop_edit.h"
+#include "compiler/loop/loop_form.h"
+#include "compiler/loop/loop_rows.h"
 
 #define TURNS_MIN 2
 
@@ -16,7 +16,7 @@ static bool all_have_rows(struct flow *f, const value_id *arrays, uint32_t count
       return false;
   return true;
 }
-bool loop_moves_begin(const struct build *b, struct flow *f, flow_id loop, struct loop_moves *out) {
+static bool begin_moves(const struct build *b, struct flow *f, flow_id loop, struct loop_moves *out) {
   const struct flow_node *n = f->nodes.items[loop];
   if (!n || n->op != FLOW_WHILE || !loop_is_regular(n))
     return false;
@@ -25,6 +25,17 @@ bool loop_moves_begin(const struct build *b, struct flow *f, flow_id loop, struc
   return out->turns != NO_DIM && dim_is_const(f->dims, out->turns, &out->turn_count) && out->turn_count >= TURNS_MIN &&
          all_have_rows(f, n->inputs.items + vars, n->rows_in, out->turns) &&
          all_have_rows(f, n->outputs.items + vars, n->rows_out, out->turns);
+}
+bool loops_each_move(const struct build *b, struct flow *f, bool (*work)(struct loop_moves *m)) {
+  uint32_t count = f->nodes.count;
+  bool any = false;
+  for (flow_id id = 1; id < count; id++) {
+    struct loop_moves m;
+    any |= begin_moves(b, f, id, &m) && work(&m);
+  }
+  if (any)
+    flow_sort(f);
+  return any;
 }
 struct flow_node *moves_loop(const struct loop_moves *m) {
   return m->flow->nodes.items[m->loop];
@@ -38,7 +49,7 @@ struct flow *moves_body(const struct loop_moves *m) {
 bool loop_may_move(const struct flow_node *n) {
   return n && n->op == FLOW_KERNEL && !n->guard_count && !n->stateful && !n->is_target && n->outputs.count == 1 && !n->kernel->size_count;
 }
-enum factor_kind loop_factor_kind(const struct loop_moves *m, value_id v) {
+static enum factor_kind kind_of(const struct loop_moves *m, value_id v) {
   const struct flow_node *n = moves_loop(m);
   const struct flow *body = moves_body(m);
   const struct flow_value *x = &body->values.items[v];
@@ -55,7 +66,7 @@ enum factor_kind loop_factor_kind(const struct loop_moves *m, value_id v) {
 bool loop_factors_find(const struct loop_moves *m, const struct flow_node *p, enum factor_kind *kinds) {
   for (uint32_t i = 0; i < p->kernel->buffers.count; i++) {
     bool is_in = p->kernel->buffers.items[i].mode == BUFFER_IN;
-    kinds[i] = is_in && p->args[i].value ? loop_factor_kind(m, p->args[i].value) : FACTOR_NONE;
+    kinds[i] = is_in && p->args[i].value ? kind_of(m, p->args[i].value) : FACTOR_NONE;
     if (is_in && kinds[i] == FACTOR_NONE)
       return false;
   }

@@ -1,11 +1,11 @@
 /* loop_rows.c: see loop_rows.h. */
-#include "compiler/edit/loop_rows.h"
+#include "compiler/loop/loop_rows.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "compiler/edit/flow_edit.h"
-#include "compiler/edit/loop_form.h"
+#include "compiler/loop/loop_form.h"
 #include "compiler/pass/pass.h"
 
 /* ---- sizes ---- */
@@ -44,63 +44,52 @@ bool loop_sizes_last(struct flow *f, const struct flow_node *loop, const struct 
   return last;
 }
 
-/* ---- which row ---- */
+/* ---- types ---- */
 
 bool loop_rows_may_be(enum dtype dtype) { return dtype != DTYPE_STRING && dtype != DTYPE_RESOURCE && dtype != DTYPE_VARIANT; }
 
+struct flow_value loop_array_of(struct flow_value row, dim count) {
+  memmove(row.dims + 1, row.dims, sizeof *row.dims * (size_t)row.rank);
+  row.dims[0] = count;
+  row.rank++;
+  return row;
+}
+bool values_are_alike(struct flow *f, const struct flow_value *a, const struct flow_value *b) {
+  bool alike = a->dtype == b->dtype && a->rank == b->rank && !a->any_rank && !b->any_rank;
+  for (int d = 0; alike && d < a->rank; d++)
+    alike = dim_equal(f->dims, a->dims[d], b->dims[d]) == 1;
+  return alike;
+}
+
+/* ---- which row ---- */
+
+const struct flow_value *loop_row_saved(const struct flow *f, const struct flow_node *n, value_id v, const struct flow_node **by) {
+  const struct flow_value *row = &n->branches[1]->values.items[v];
+  if (row->producer || row->index < loop_var_count(n))
+    return NULL;
+  const struct flow_value *array = &f->values.items[n->inputs.items[row->index]];
+  const struct flow_node *first = f->nodes.items[array->producer];
+  *by = first;
+  return first && first->op == FLOW_WHILE && array->index >= loop_var_count(first)
+         ? &first->branches[1]->values.items[first->branches[1]->results.items[array->index]]
+         : NULL;
+}
 bool loop_row_number(const struct flow *f, const struct flow_node *n, value_id v, bool *from_last) {
   uint32_t var = loop_var_of(n, v);
   if (var != UINT32_MAX) {
     *from_last = false;
     return loop_counts(f, n, var);
   }
-  const struct flow_value *row = &n->branches[1]->values.items[v];
-  if (row->producer)
-    return false;
-  /* a row of what a loop in front of this one counted */
-  value_id array = n->inputs.items[row->index];
-  const struct flow_node *first = f->nodes.items[f->values.items[array].producer];
-  bool back;
+  /* or a row of what a loop in front of this one counted */
+  const struct flow_node *first;
+  const struct flow_value *saved = loop_row_saved(f, n, v, &first);
   *from_last = n->from_last;
-  return first && first->op == FLOW_WHILE && f->values.items[array].index >= loop_var_count(first) &&
-         loop_row_number(f, first, first->branches[1]->results.items[f->values.items[array].index], &back) && back == first->from_last;
+  return saved && !first->from_last && !saved->producer && saved->index < loop_var_count(first) && loop_counts(f, first, saved->index);
 }
 
 bool loop_may_face(const struct flow_node *n, bool from_last) { return n->rows_in + n->rows_out == 0 || n->from_last == from_last; }
 
-/* ---- arrays ---- */
-
-value_id loop_add_row_out(struct flow *f, flow_id loop, value_id v, dim turns) {
-  struct flow_node *n = f->nodes.items[loop];
-  struct flow *body = n->branches[1];
-  for (uint32_t i = loop_var_count(n); i < n->outputs.count; i++)
-    if (body->results.items[i] == v)
-      return n->outputs.items[i];
-  struct flow_value like = body->values.items[v];
-  memmove(like.dims + 1, like.dims, sizeof *like.dims * (size_t)like.rank);
-  like.rank++;
-  like.dims[0] = n->rows_out ? f->values.items[vec_last(&n->outputs)].dims[0] : turns;
-  if (like.dims[0] == NO_DIM)
-    like.dims[0] = dim_symbol(f->dims, arena_printf(f->arena, "n%u", dims_symbol_count(f->dims)));
-  vec_push(&body->results, v);
-  n->rows_out++;
-  return flow_append_output(f, n, loop, like);
-}
-
-value_id loop_add_row_in(struct flow *f, flow_id loop, value_id array) {
-  struct flow_node *n = f->nodes.items[loop];
-  struct flow *body = n->branches[1];
-  for (uint32_t i = loop_var_count(n); i < n->inputs.count; i++)
-    if (n->inputs.items[i] == array)
-      return body->params.items[i];
-  const struct flow_value *like = &f->values.items[array];
-  value_id row = flow_add_value(body, like->dtype, like->rank - 1, like->dims + 1);
-  body->values.items[row].index = body->params.count;
-  vec_push(&body->params, row);
-  vec_push(&n->inputs, array);
-  n->rows_in++;
-  return row;
-}
+/* ---- values of the body ---- */
 
 bool loop_is_variable_memory(const struct flow *f, value_id v) {
   const struct flow_node *n = f->nodes.items[f->values.items[v].producer];

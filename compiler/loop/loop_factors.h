@@ -12,14 +12,14 @@ struct loop_moves {
   dim turns;
   int64_t turn_count; /* that are so many */
 };
-bool loop_moves_begin(const struct build *build, struct flow *flow, flow_id loop, struct loop_moves *out); /* false: it is none */
+/* For each of the flow; true: for one of them `work` says that the flow is another one now. */
+bool loops_each_move(const struct build *build, struct flow *flow, bool (*work)(struct loop_moves *m));
 struct flow_node *moves_loop(const struct loop_moves *m);
 struct flow *moves_body(const struct loop_moves *m);
 
 /* What a value of the body is outside of the loop: the same in all turns, a row of an array that is there, or of one that the loop makes
  * from now on and which is there behind it. */
 enum factor_kind { FACTOR_NONE, FACTOR_STEADY, FACTOR_ROW, FACTOR_NEW_ROW };
-enum factor_kind loop_factor_kind(const struct loop_moves *m, value_id v);
 
 /* Whether a node of the body is a pure kernel of one result, of known sizes. */
 bool loop_may_move(const struct flow_node *node);

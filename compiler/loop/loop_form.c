@@ -1,5 +1,5 @@
 /* loop_form.c: see loop_form.h. Counters and conditions are kernels of one expression over scalars, as lowering makes them. */
-#include "compiler/edit/loop_form.h"
+#include "compiler/loop/loop_form.h"
 
 #include "compiler/edit/flow_edit.h"
 

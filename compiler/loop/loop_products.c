@@ -3,13 +3,12 @@
  * those of all turns (ir/schedule/over_turns.h). Each of its sums is what it was.
  *
  * That is done where the number of turns is known, and where a turn has so few rows that it takes longer to read the weights. */
-#include <string.h>
-
 #include "compiler/edit/flow_edit.h"
-#include "compiler/edit/loop_form.h"
-#include "compiler/edit/loop_rows.h"
-#include "compiler/pass/loop_factors.h"
-#include "compiler/pass/loops.h"
+#include "compiler/loop/loop_edit.h"
+#include "compiler/loop/loop_form.h"
+#include "compiler/loop/loop_rows.h"
+#include "compiler/loop/loop_factors.h"
+#include "compiler/loop/loops.h"
 #include "ir/schedule/over_turns.h"
 
 struct turn_product {
@@ -33,13 +32,6 @@ static bool is_row_alone(const struct turn_product *p, value_id v) {
     rows += body->results.items[i] == v;
   return rows && flow_use_count(body, v, &user) == rows;
 }
-/* What takes the arrays of which the value is a row takes that one. */
-static void replace_rows(const struct turn_product *p, value_id v, value_id array) {
-  const struct flow_node *n = moves_loop(&p->moves);
-  for (uint32_t i = loop_var_count(n); i < n->outputs.count; i++)
-    if (moves_body(&p->moves)->results.items[i] == v)
-      flow_replace_uses(p->moves.flow, n->outputs.items[i], array);
-}
 static struct kernel *make_product(const struct turn_product *p) {
   const struct kernel *k = p->product->kernel;
   const bool *is_row = loop_factor_rows(&p->moves, p->product, p->kinds);
@@ -48,45 +40,41 @@ static struct kernel *make_product(const struct turn_product *p) {
   struct kernel *made = kernel_each_turn(k, is_row, p->moves.turn_count, p->moves.flow->arena, &uses, &steady);
   return made && loop_is_used_little(&p->moves, loop_buffer_bytes(p->product, steady), uses) ? made : NULL;
 }
-static struct flow_value rows_like(const struct turn_product *p, struct flow_value x) {
-  memmove(x.dims + 1, x.dims, sizeof *x.dims * (size_t)x.rank);
-  x.dims[0] = p->moves.turns;
-  x.rank++;
-  return x;
+/* Behind the loop, what takes the arrays of which the value is a row takes that one. */
+static void replace_rows(const struct turn_product *p, value_id v, value_id array) {
+  const struct flow_node *n = moves_loop(&p->moves);
+  for (uint32_t i = loop_var_count(n); i < n->outputs.count; i++)
+    if (moves_body(&p->moves)->results.items[i] == v)
+      flow_replace_uses(p->moves.flow, n->outputs.items[i], array);
 }
 static bool move_product(struct turn_product *p) {
   struct flow *f = p->moves.flow, *body = moves_body(&p->moves);
   p->kinds = ARENA_ARRAY(f->arena, enum factor_kind, p->product->kernel->buffers.count + 1);
-  if (!loop_may_move(p->product) || !loop_factors_find(&p->moves, p->product, p->kinds))
+  if (!loop_factors_find(&p->moves, p->product, p->kinds))
     return false;
   value_id v = p->product->outputs.items[0];
   bool in_front = is_there_before(p);
   struct kernel *made = in_front || is_row_alone(p, v) ? make_product(p) : NULL;
   if (!made)
     return false;
-  value_id array = loop_append_product(&p->moves, p->product, made, p->kinds, rows_like(p, body->values.items[v]));
-  replace_rows(p, v, array);
+  value_id array = loop_append_product(&p->moves, p->product, made, p->kinds, loop_array_of(body->values.items[v], p->moves.turns));
   if (in_front) {
     flow_replace_uses(body, v, loop_add_row_in(f, p->moves.loop, array));
     node_make_noop(p->product);
+  } else {
+    replace_rows(p, v, array);
   }
   return true;
 }
 
-bool loops_move_products(const struct build *b, struct flow *f) {
-  uint32_t count = f->nodes.count;
+static bool move_all(struct loop_moves *m) {
+  struct turn_product p = {.moves = *m};
+  const struct flow *body = moves_body(m);
   bool any = false;
-  for (flow_id id = 1; id < count; id++) {
-    struct turn_product p;
-    if (!loop_moves_begin(b, f, id, &p.moves))
-      continue;
-    const struct flow *body = moves_body(&p.moves);
-    for (flow_id k = 1; k < body->nodes.count; k++) {
-      p.product = body->nodes.items[k];
-      any |= p.product && p.product->op == FLOW_KERNEL && move_product(&p);
-    }
+  for (flow_id id = 1; id < body->nodes.count; id++) {
+    p.product = body->nodes.items[id];
+    any |= loop_may_move(p.product) && move_product(&p);
   }
-  if (any)
-    flow_sort(f);
   return any;
 }
+bool loops_move_products(const struct build *b, struct flow *f) { return loops_each_move(b, f, move_all); }

@@ -7,9 +7,10 @@
 #include <string.h>
 
 #include "compiler/edit/flow_edit.h"
-#include "compiler/edit/loop_form.h"
-#include "compiler/edit/loop_rows.h"
-#include "compiler/pass/loops.h"
+#include "compiler/loop/loop_edit.h"
+#include "compiler/loop/loop_form.h"
+#include "compiler/loop/loop_rows.h"
+#include "compiler/loop/loops.h"
 
 /* A variable of a loop that is a list. */
 struct list_var {
@@ -25,21 +26,17 @@ static value_id result_of(const struct list_var *x) { return body_of(x)->results
 /* What makes the value, if it is a call of that name; else NULL. */
 static const struct flow_node *made_by(const struct flow *f, value_id v, const char *name) {
   const struct flow_node *n = f->nodes.items[f->values.items[v].producer];
-  return node_is_call(n, name) ? n : NULL;
+  return node_is_free_call(n, name) ? n : NULL;
 }
 
 /* ---- shapes ---- */
 
-static bool same_dims(struct flow *f, const dim *a, const dim *b, int count) {
-  for (int d = 0; d < count; d++)
-    if (dim_equal(f->dims, a[d], b[d]) != 1)
-      return false;
-  return true;
-}
 /* Whether the array, of so many elements, has rows like x. */
 static bool has_rows_like(struct flow *f, const struct flow_value *array, dim count, const struct flow_value *x) {
-  return array->dtype == x->dtype && loop_rows_may_be(x->dtype) && !array->any_rank && !x->any_rank && array->rank == x->rank + 1 &&
-         dim_equal(f->dims, array->dims[0], count) == 1 && same_dims(f, array->dims + 1, x->dims, x->rank);
+  if (!loop_rows_may_be(x->dtype) || x->rank == LIMIT_RANK)
+    return false;
+  const struct flow_value wanted = loop_array_of(*x, count);
+  return values_are_alike(f, array, &wanted);
 }
 /* The size that a list's shape says for dimension d, of `rank`; NO_DIM: it is not known. */
 static dim said_size(struct flow *f, const struct flow_value *said, int d) {
@@ -90,12 +87,13 @@ static const struct flow_node *setter_of(const struct list_var *x) {
   const struct flow_node *n = made_by(body_of(x), result_of(x), "TensorListSetItem");
   return n && n->inputs.items[0] == param_of(x) ? n : NULL;
 }
+static bool sets_row(const struct list_var *x, const struct flow_node *set, bool *from_last) {
+  return set && loop_row_number(x->flow, loop_of(x), set->inputs.items[1], from_last);
+}
 /* Whether turns that begin at this end find the element that each takes as it was in front of the loop. */
 static bool leaves_others(const struct list_var *x, bool from_last) {
-  const struct flow_node *set = setter_of(x);
   bool sets_last;
-  return loop_hands_on(loop_of(x), x->var) ||
-         (set && loop_row_number(x->flow, loop_of(x), set->inputs.items[1], &sets_last) && sets_last == from_last);
+  return loop_hands_on(loop_of(x), x->var) || (sets_row(x, setter_of(x), &sets_last) && sets_last == from_last);
 }
 /* The call takes element after element of a list that was made of an array: its rows. */
 static bool take_row(struct flow *f, flow_id loop, struct flow_node *get, dim turns) {
@@ -119,7 +117,7 @@ static bool take_rows(struct flow *f, flow_id loop, dim turns) {
   const struct flow *body = f->nodes.items[loop]->branches[1];
   bool any = false;
   for (flow_id id = 1; id < body->nodes.count; id++)
-    if (node_is_call(body->nodes.items[id], "TensorListGetItem"))
+    if (node_is_free_call(body->nodes.items[id], "TensorListGetItem"))
       any |= take_row(f, loop, body->nodes.items[id], turns);
   return any;
 }
@@ -131,27 +129,17 @@ static bool is_used_once(const struct flow *body, value_id v) {
   flow_id user;
   return flow_use_count(body, v, &user) == 1;
 }
-static bool sets_row(const struct list_var *x, const struct flow_node *set, bool *from_last) {
-  return set && loop_row_number(x->flow, loop_of(x), set->inputs.items[1], from_last);
-}
 /* The call that sets the element of the turn, in the variable itself. */
 static const struct flow_node *sets_in_variable(const struct list_var *x, bool *from_last) {
   const struct flow_node *set = setter_of(x);
   return sets_row(x, set, from_last) && is_used_once(body_of(x), param_of(x)) && is_used_once(body_of(x), result_of(x)) ? set : NULL;
 }
-/* An integer of the body that is the same in all turns; NO_DIM: it is not known. A loop in front may have saved it in each of its turns. */
+/* An integer of the body, or what a loop in front saved of it; NO_DIM: it is not known. */
 static dim known_number(const struct flow *f, const struct flow_node *n, value_id v) {
-  const struct flow_value *x = &n->branches[1]->values.items[v];
-  if (x->rank != 0 || x->content)
-    return x->rank == 0 ? x->content[0] : NO_DIM;
-  if (x->producer || x->index < loop_var_count(n))
-    return NO_DIM;
-  value_id array = n->inputs.items[x->index];
-  const struct flow_node *first = f->nodes.items[f->values.items[array].producer];
-  bool is_saved = first && first->op == FLOW_WHILE && f->values.items[array].index >= loop_var_count(first);
-  const struct flow_value *saved =
-    is_saved ? &first->branches[1]->values.items[first->branches[1]->results.items[f->values.items[array].index]] : NULL;
-  return saved && saved->rank == 0 && saved->content ? saved->content[0] : NO_DIM;
+  const struct flow_node *first;
+  const struct flow_value *x = &n->branches[1]->values.items[v], *saved = loop_row_saved(f, n, v, &first);
+  x = saved ? saved : x;
+  return x->rank == 0 && x->content ? x->content[0] : NO_DIM;
 }
 /* The same in a list of its own, which is added to the variable: of zeros at first, and zeros elsewhere. */
 static const struct flow_node *sets_by_adding(const struct list_var *x, dim turns, bool *from_last) {
@@ -167,7 +155,7 @@ static const struct flow_node *sets_by_adding(const struct list_var *x, dim turn
   dim length = made ? known_number(x->flow, loop_of(x), made->inputs.items[1]) : NO_DIM;
   return length != NO_DIM && dim_equal(x->flow->dims, length, turns) == 1 && sets_row(x, set, from_last) ? set : NULL;
 }
-/* Whether the list that the loop begins with has elements like the item: zeros, or none yet. is_full: they are zeros if nobody sets them. */
+/* Whether the list that the loop begins with has elements like the item: zeros, or none yet; is_full: zeros where nobody sets them. */
 static bool begins_like(const struct list_var *x, const struct flow_value *item, bool *is_full) {
   const struct flow *f = x->flow;
   value_id first = loop_of(x)->inputs.items[x->var];
@@ -181,7 +169,7 @@ static bool begins_like(const struct list_var *x, const struct flow_value *item,
 }
 /* A stack of all elements of the list, which are like the item. */
 static bool stacks(struct flow *f, const struct flow_node *n, value_id list, dim count, const struct flow_value *item) {
-  return node_is_call(n, "TensorListStack") && n->inputs.items[0] == list &&
+  return node_is_free_call(n, "TensorListStack") && n->inputs.items[0] == list &&
          has_rows_like(f, &f->values.items[n->outputs.items[0]], count, item) && allows(f, f, n->inputs.items[1], item->rank, item->dims);
 }
 /* What takes the whole list behind the loop takes the array of which the turns make rows. */
@@ -217,7 +205,7 @@ static bool is_first(const struct flow *f, value_id index) {
   return x->data && x->dtype == DTYPE_INT32 && x->rank == 0 && *(const int32_t *)x->data == 0;
 }
 static bool takes_first(const struct flow *f, const struct flow_node *n, value_id list) {
-  return node_is_call(n, "TensorListGetItem") && n->inputs.items[0] == list && is_first(f, n->inputs.items[1]);
+  return node_is_free_call(n, "TensorListGetItem") && n->inputs.items[0] == list && is_first(f, n->inputs.items[1]);
 }
 /* Whether the body does nothing but take the element and set it. */
 static bool is_element(const struct list_var *x, const struct flow_node *set) {
@@ -248,6 +236,12 @@ static bool is_taken_whole(const struct list_var *x, const struct flow_value *it
   }
   return true;
 }
+/* Its type and shape alone. */
+static struct flow_value type_of(const struct flow_value *x) {
+  struct flow_value type = {.dtype = x->dtype, .rank = x->rank};
+  memcpy(type.dims, x->dims, sizeof type.dims);
+  return type;
+}
 static value_id zeros_like(struct flow *f, const struct flow_node *named, const struct flow_value *like) {
   int64_t bytes = (int64_t)dtype_size(like->dtype), size;
   flow_id id;
@@ -256,10 +250,8 @@ static value_id zeros_like(struct flow *f, const struct flow_node *named, const 
       return NO_VALUE;
     bytes *= size;
   }
-  struct flow_value x = {.dtype = like->dtype, .rank = like->rank};
-  memcpy(x.dims, like->dims, sizeof x.dims);
   struct flow_node *n = flow_append(f, FLOW_CONST, named, named->task, &id);
-  value_id v = flow_append_output(f, n, id, x);
+  value_id v = flow_append_output(f, n, id, *like);
   f->values.items[v].data = memset(arena_alloc(f->arena, (size_t)bytes + 1), 0, (size_t)bytes + 1);
   return v;
 }
@@ -305,8 +297,7 @@ static bool hold_element(const struct list_var *x, dim turns) {
   if (!is_element(x, set) || !is_one(f, f->values.items[list].length) || !loop_may_be_row(f, n, set->inputs.items[2]))
     return false;
   value_id item = set->inputs.items[2];
-  struct flow_value like = {.dtype = body_of(x)->values.items[item].dtype, .rank = body_of(x)->values.items[item].rank};
-  memcpy(like.dims, body_of(x)->values.items[item].dims, sizeof like.dims);
+  const struct flow_value like = type_of(&body_of(x)->values.items[item]);
   value_id first = is_taken_whole(x, &like) ? first_element(x, &like, turns) : NO_VALUE;
   if (!first)
     return false;
@@ -318,7 +309,7 @@ static bool hold_element(const struct list_var *x, dim turns) {
   take_element(x);
   for (flow_id id = 1; id < f->nodes.count; id++) {
     struct flow_node *stack = f->nodes.items[id];
-    if (!node_is_call(stack, "TensorListStack") || stack->inputs.items[0] != list)
+    if (!node_is_free_call(stack, "TensorListStack") || stack->inputs.items[0] != list)
       continue;
     flow_replace_uses(f, stack->outputs.items[0], alias_of(f, stack, list, f->values.items[stack->outputs.items[0]]));
     node_make_noop(stack);

@@ -1,44 +1,14 @@
 /* loops.c: the pass `loops`: what its turns do not change is taken out of a `while`. */
-#include "compiler/pass/loops.h"
+#include "compiler/loop/loops.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "compiler/edit/flow_edit.h"
-#include "compiler/edit/loop_form.h"
+#include "compiler/loop/loop_edit.h"
+#include "compiler/loop/loop_form.h"
 #include "compiler/pass/pass.h"
 #include "compiler/edit/region_trim.h"
-
-static void insert(value_id *items, uint32_t count, uint32_t at, value_id v) {
-  memmove(items + at + 1, items + at, sizeof *items * (count - at));
-  items[at] = v;
-}
-
-/* Each list is one longer: the new one stands at `at`, in front of the rows. */
-static value_id add_param(struct flow *region, uint32_t at, struct flow_value like) {
-  value_id v = flow_add_value(region, like.dtype, like.rank, like.dims);
-  vec_push(&region->params, v);
-  insert(region->params.items, region->params.count - 1, at, v);
-  for (uint32_t i = at; i < region->params.count; i++)
-    region->values.items[region->params.items[i]].index = i;
-  return v;
-}
-
-value_id loop_add_invariant(struct flow *f, flow_id loop, value_id outer) {
-  struct flow_node *n = f->nodes.items[loop];
-  struct flow_value like = f->values.items[outer];
-  uint32_t at = loop_var_count(n);
-  vec_push(&n->inputs, outer);
-  insert(n->inputs.items, n->inputs.count - 1, at, outer);
-  add_param(n->branches[0], at, like);
-  value_id param = add_param(n->branches[1], at, like);
-  vec_push(&n->branches[1]->results, param);
-  insert(n->branches[1]->results.items, n->branches[1]->results.count - 1, at, param);
-  insert(n->outputs.items, n->outputs.count - 1, at, flow_append_output(f, n, loop, like));
-  for (uint32_t i = at; i < n->outputs.count; i++)
-    f->values.items[n->outputs.items[i]].index = i;
-  return param;
-}
 
 /* ---- reads ---- */
 
@@ -95,7 +65,7 @@ static bool hoist_reads_of(const struct build *b, struct flow *f, flow_id loop, 
 }
 
 /* Variables that a loop reads and does not change are read once, in front of it. */
-static void hoist_reads(const struct build *b, struct flow *f) {
+static bool hoist_reads(const struct build *b, struct flow *f) {
   struct changed changed = {calloc(b->vars.count + 1, 1)};
   bool any = false;
   uint32_t count = f->nodes.count;
@@ -111,6 +81,7 @@ static void hoist_reads(const struct build *b, struct flow *f) {
   free(changed.vars);
   if (any)
     flow_sort(f);
+  return any;
 }
 
 /* ---- the pass ---- */
@@ -125,28 +96,20 @@ static bool has_loop(const struct flow *f) {
   return false;
 }
 
-/* Of a flow; true: it is another one now. */
-typedef bool (*flow_work)(const struct build *b, struct flow *f);
-
 /* Inner loops first: what they leave in front of them may leave the next one too. */
-static bool work_on(const struct build *b, struct flow *f, flow_work work) {
+static bool each_flow(const struct build *b, struct flow *f, bool (*work)(const struct build *b, struct flow *f)) {
   bool any = false;
   for (flow_id id = 1; id < f->nodes.count; id++) {
     struct flow_node *n = f->nodes.items[id];
     for (uint32_t r = 0; n && r < n->region_count; r++)
-      any |= work_on(b, n->branches[r], work);
+      any |= each_flow(b, n->branches[r], work);
   }
   return work(b, f) || any;
 }
-static bool take_out(const struct build *b, struct flow *f) {
-  hoist_reads(b, f);
-  loops_list_rows(b, f); /* what is saved of rows is not made again */
-  loops_join_saves(f);
-  return true;
-}
 static bool make_rows(const struct build *b, struct flow *f) {
   bool any = loops_list_rows(b, f);
-  return loops_array_rows(b, f) || any;
+  any |= loops_array_rows(b, f);
+  return loops_hand_rows_on(b, f) || any;
 }
 static void drop_unused(struct flow *f) {
   do
@@ -160,12 +123,14 @@ status pass_loops(struct build *b) {
     struct flow *f = b->entries.items[i].flow;
     if (!has_loop(f))
       continue;
-    work_on(b, f, take_out);
+    each_flow(b, f, hoist_reads);
+    each_flow(b, f, loops_join_saves);
     do /* a list or an array that nobody needs any more hides no other one */
       drop_unused(f);
-    while (work_on(b, f, make_rows));
-    bool moves = b->options.math != MATH_STRICT && work_on(b, f, loops_sum_behind); /* sums are added up in another order */
-    if (work_on(b, f, loops_move_products) || moves)
+    while (each_flow(b, f, make_rows));
+    bool moves = b->options.math != MATH_STRICT && each_flow(b, f, loops_sum_behind); /* sums are added up in another order */
+    moves |= each_flow(b, f, loops_move_products);
+    if (each_flow(b, f, loops_hand_rows_on) || moves)
       drop_unused(f);
   }
   return OK;

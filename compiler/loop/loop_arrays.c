@@ -6,9 +6,10 @@
 #include <string.h>
 
 #include "compiler/edit/flow_edit.h"
-#include "compiler/edit/loop_form.h"
-#include "compiler/edit/loop_rows.h"
-#include "compiler/pass/loops.h"
+#include "compiler/loop/loop_edit.h"
+#include "compiler/loop/loop_form.h"
+#include "compiler/loop/loop_rows.h"
+#include "compiler/loop/loops.h"
 
 enum role { ROLE_OTHER, ROLE_GRADIENT, ROLE_WRITES, ROLE_READS };
 /* A call that uses a handle, of the flow or of the body of one of its loops. */
@@ -71,7 +72,7 @@ static bool find_uses(struct array *a, struct use place, value_id handle) {
     if (n->op != FLOW_HOST || n->guard_count || n->inputs.items[0] != handle)
       return false;
     vec_push(&a->uses, place);
-    if (!node_is_call(n, "TensorArrayGradV3"))
+    if (!node_is_free_call(n, "TensorArrayGradV3"))
       continue;
     const struct attr_value *source = node_call_attr(n, "source");
     struct use gradient = place;
@@ -106,16 +107,17 @@ static bool is_of_turn(const struct array *a, const struct use *u, dim count) {
 }
 static enum role role_of(const struct array *a, const struct use *u, dim count) {
   const struct flow_node *n = u->node;
-  if (node_is_call(n, "TensorArrayGradV3"))
+  if (node_is_free_call(n, "TensorArrayGradV3"))
     return ROLE_GRADIENT;
-  if (node_is_call(n, "TensorArrayScatterV3"))
+  if (node_is_free_call(n, "TensorArrayScatterV3"))
     return !u->loop && are_all_indices(u->flow, n->inputs.items[1], count) ? ROLE_WRITES : ROLE_OTHER;
-  if (node_is_call(n, "TensorArrayGatherV3"))
+  if (node_is_free_call(n, "TensorArrayGatherV3"))
     return !u->loop && are_all_indices(u->flow, n->inputs.items[1], count) ? ROLE_READS : ROLE_OTHER;
-  if (node_is_call(n, "TensorArrayWriteV3"))
+  if (node_is_free_call(n, "TensorArrayWriteV3"))
     return is_of_turn(a, u, count) && loop_may_be_row(a->flow, a->flow->nodes.items[u->loop], n->inputs.items[2]) ? ROLE_WRITES
                                                                                                                   : ROLE_OTHER;
-  return node_is_call(n, "TensorArrayReadV3") && is_of_turn(a, u, count) ? ROLE_READS : ROLE_OTHER;
+  bool reads = node_is_free_call(n, "TensorArrayReadV3") && is_of_turn(a, u, count);
+  return reads && u->flow->values.items[n->outputs.items[0]].rank < LIMIT_RANK ? ROLE_READS : ROLE_OTHER;
 }
 
 /* ---- one array ---- */
@@ -133,52 +135,41 @@ static const struct use *writer_of(const struct array *a, const char *source) {
   }
   return writer;
 }
-/* Elements as the writer has them: rank, dims and dtype of one. */
-static struct flow_value element_of(const struct use *writer) {
-  struct flow_value x = writer->flow->values.items[writer->node->inputs.items[2]];
-  if (!writer->loop) {
-    x.rank--;
-    memmove(x.dims, x.dims + 1, sizeof *x.dims * (size_t)x.rank);
-  }
-  return x;
+/* A tensor of all elements, by one call that writes or reads some. */
+static struct flow_value elements_of(const struct use *u, value_id v, dim count) {
+  const struct flow_value x = u->flow->values.items[v];
+  return u->loop ? loop_array_of(x, count) : x;
 }
-static bool is_like(struct flow *f, const struct flow_value *x, const struct flow_value *element, int front) {
-  bool same = x->dtype == element->dtype && !x->any_rank && x->rank == element->rank + front;
-  for (int d = 0; same && d < element->rank; d++)
-    same = dim_equal(f->dims, x->dims[d + front], element->dims[d]) == 1;
-  return same;
+/* Whether the tensor can be all elements of the array. */
+static bool fits(const struct array *a, const struct flow_value *elements, dim count) {
+  const struct attr_value *dtype = node_call_attr(a->maker, "dtype");
+  return dtype && dtype->i == (int64_t)elements->dtype && loop_rows_may_be(elements->dtype) && !elements->any_rank && elements->rank > 0 &&
+         dim_equal(a->flow->dims, elements->dims[0], count) == 1;
 }
 /* Whether all calls for the array with this source are understood, and read what the writer wrote before. An array that is read twice must
  * be one that keeps its elements. */
 static bool is_understood(const struct array *a, const char *source, dim count) {
   const struct use *writer = writer_of(a, source);
   const struct attr_value *clears = node_call_attr(a->maker, "clear_after_read");
-  uint32_t reads = 0, uses = 0;
-  struct flow_value element = {0};
+  struct flow_value written = {0};
+  uint32_t reads = 0;
   if (writer) {
-    const struct flow_value *x = &writer->flow->values.items[writer->node->inputs.items[2]];
-    if (x->any_rank || !loop_rows_may_be(x->dtype) || (!writer->loop && (x->rank == 0 || dim_equal(a->flow->dims, x->dims[0], count) != 1)))
-      return false;
-    element = element_of(writer);
-    const struct attr_value *dtype = node_call_attr(a->maker, "dtype");
-    if (!dtype || dtype->i != (int64_t)element.dtype)
+    written = elements_of(writer, writer->node->inputs.items[2], count);
+    if (!fits(a, &written, count))
       return false;
   }
   for (uint32_t i = 0; i < a->uses.count; i++) {
     const struct use *u = &a->uses.items[i];
-    enum role role = u->role;
-    if (strcmp(u->source, source) != 0)
+    if (strcmp(u->source, source) != 0 || u->role == ROLE_GRADIENT || u == writer)
       continue;
-    uses += role != ROLE_GRADIENT;
-    if (role == ROLE_OTHER)
+    if (u->role != ROLE_READS || !writer || u->at <= writer->at)
       return false;
-    if (role != ROLE_READS)
-      continue;
-    if (!writer || u->at <= writer->at || !is_like(a->flow, &u->flow->values.items[u->node->outputs.items[0]], &element, !u->loop))
+    const struct flow_value read = elements_of(u, u->node->outputs.items[0], count);
+    if (!values_are_alike(a->flow, &read, &written))
       return false;
     reads++;
   }
-  return (writer || !uses) && (reads <= 1 || (*source == 0 && clears && !clears->i));
+  return reads <= 1 || (*source == 0 && clears && !clears->i);
 }
 
 /* ---- the rewrite ---- */
@@ -215,8 +206,8 @@ static void drop_calls(const struct array *a) {
   for (uint32_t i = 0; i < a->uses.count; i++) {
     const struct use *u = &a->uses.items[i];
     struct flow_node *n = u->node;
-    bool is_gradient = node_is_call(n, "TensorArrayGradV3");
-    if (is_gradient || node_is_call(n, "TensorArrayScatterV3") || node_is_call(n, "TensorArrayWriteV3"))
+    bool is_gradient = node_is_free_call(n, "TensorArrayGradV3");
+    if (is_gradient || node_is_free_call(n, "TensorArrayScatterV3") || node_is_free_call(n, "TensorArrayWriteV3"))
       flow_replace_uses(u->flow, n->outputs.items[is_gradient], vec_last(&n->inputs));
   }
   for (uint32_t i = 0; i < a->uses.count; i++)
@@ -265,7 +256,7 @@ bool loops_array_rows(const struct build *b, struct flow *f) {
   bool any = false;
   for (flow_id id = 1; id < count; id++) {
     struct array a = {.flow = f, .maker = f->nodes.items[id]};
-    if (node_is_call(a.maker, "TensorArrayV3"))
+    if (node_is_free_call(a.maker, "TensorArrayV3"))
       any |= rewrite_array(&a);
     vec_free(&a.uses);
   }

@@ -7,9 +7,10 @@
 #include <string.h>
 
 #include "compiler/edit/flow_edit.h"
-#include "compiler/edit/loop_form.h"
-#include "compiler/edit/loop_rows.h"
-#include "compiler/pass/loops.h"
+#include "compiler/loop/loop_edit.h"
+#include "compiler/loop/loop_form.h"
+#include "compiler/loop/loop_rows.h"
+#include "compiler/loop/loops.h"
 #include "compiler/pass/pass.h"
 
 /* One end of what is saved: a variable of a loop that one node of its body uses. */
@@ -23,8 +24,6 @@ struct save {
   struct save_end push, pop;
 };
 
-static bool is_host(const struct flow_node *n, const char *name) { return n->op == FLOW_HOST && strcmp(n->host, name) == 0; }
-
 /* The node of the body that pushes to variable `var` of the loop, or pops from it; nothing else is done with it. */
 static bool find_end(const struct flow *f, flow_id loop, uint32_t var, struct save_end *out, bool *pushes) {
   const struct flow_node *n = f->nodes.items[loop];
@@ -37,9 +36,9 @@ static bool find_end(const struct flow *f, flow_id loop, uint32_t var, struct sa
   const struct flow_node *user = out->node ? body->nodes.items[out->node] : NULL;
   if (!user || user->guard_count || user->op != FLOW_HOST || user->inputs.items[0] != param)
     return false;
-  bool is_list = is_host(user, "TensorListPushBack") || is_host(user, "TensorListPopBack");
-  *pushes = is_host(user, "StackPushV2") || is_host(user, "StackPush") || is_host(user, "TensorListPushBack");
-  if (!is_list && !*pushes && !is_host(user, "StackPopV2") && !is_host(user, "StackPop"))
+  bool is_list = node_is_call(user, "TensorListPushBack") || node_is_call(user, "TensorListPopBack");
+  *pushes = node_is_call(user, "StackPushV2") || node_is_call(user, "StackPush") || node_is_call(user, "TensorListPushBack");
+  if (!is_list && !*pushes && !node_is_call(user, "StackPopV2") && !node_is_call(user, "StackPop"))
     return false;
   out->value = *pushes ? user->inputs.items[1] : user->outputs.items[is_list];
   if (!is_list)
@@ -105,22 +104,8 @@ static bool has_one_size(struct flow *f, const struct save *s) {
   const struct flow_node *first = f->nodes.items[s->push.loop], *later = f->nodes.items[s->pop.loop];
   const struct flow_value *x = &first->branches[1]->values.items[s->push.value];
   const struct flow_value *y = &later->branches[1]->values.items[s->pop.value];
-  if (!loop_rows_may_be(x->dtype) || x->dtype != y->dtype || x->rank != y->rank || x->any_rank || y->any_rank || x->rank == LIMIT_RANK)
-    return false;
-  bool same = loop_sizes_last(f, first, x) && loop_sizes_last(f, later, x);
-  for (int d = 0; d < x->rank; d++)
-    same = same && dim_equal(f->dims, x->dims[d], y->dims[d]) == 1;
-  return same;
-}
-
-value_id loop_copy_constant(struct flow *to, const struct flow *from, value_id v) {
-  const struct flow_value like = from->values.items[v];
-  flow_id id;
-  struct flow_node *n = flow_append(to, FLOW_CONST, from->nodes.items[like.producer], from->nodes.items[like.producer]->task, &id);
-  value_id copy = flow_append_output(to, n, id, like);
-  to->values.items[copy].data = like.data;
-  to->values.items[copy].content = like.content;
-  return copy;
+  return loop_rows_may_be(x->dtype) && x->rank < LIMIT_RANK && values_are_alike(f, x, y) && loop_sizes_last(f, first, x) &&
+         loop_sizes_last(f, later, x);
 }
 
 /* What the later loop's body takes in the place of what it pops. */
@@ -139,10 +124,6 @@ static value_id taken_value(struct flow *f, const struct save *s) {
   }
   if (!loop_may_face(later, !first->from_last))
     return NO_VALUE;
-  if (!maker && var == UINT32_MAX) { /* it is a row of an array already */
-    later->from_last = !first->from_last;
-    return loop_add_row_in(f, s->pop.loop, first->inputs.items[from->values.items[s->push.value].index]);
-  }
   /* the array of a loop that begins at the last must be as long as it is said to be from the start */
   bool has_length = !first->from_last || loop_turns(f, first) != NO_DIM;
   if ((maker && from->nodes.items[maker]->guard_count) || loop_is_variable_memory(from, s->push.value) || !has_length)
@@ -158,26 +139,30 @@ static void leave_alone(struct flow_node *loop, const struct save_end *end) {
   node_make_noop(body->nodes.items[end->node]);
 }
 
-static void join_save(struct flow *f, const struct save *s) {
+static bool join_save(struct flow *f, const struct save *s) {
   struct flow_node *first = f->nodes.items[s->push.loop], *later = f->nodes.items[s->pop.loop];
   const struct flow_node *push = first->branches[1]->nodes.items[s->push.node];
   value_id taken = has_one_size(f, s) ? taken_value(f, s) : NO_VALUE;
   if (taken == NO_VALUE)
-    return;
-  if (!is_host(push, "TensorListPushBack")) /* a stack's push gives what it takes */
+    return false;
+  if (!node_is_call(push, "TensorListPushBack")) /* a stack's push gives what it takes */
     flow_replace_uses(first->branches[1], push->outputs.items[0], s->push.value);
   flow_replace_uses(later->branches[1], s->pop.value, taken);
   leave_alone(first, &s->push);
   leave_alone(later, &s->pop);
   flow_sort(later->branches[1]);
+  return true;
 }
 
-void loops_join_saves(struct flow *f) {
+bool loops_join_saves(const struct build *b, struct flow *f) {
+  (void)b;
+  bool any = false;
   uint32_t count = f->nodes.count;
   for (flow_id id = 1; id < count; id++) {
     const struct flow_node *n = f->nodes.items[id];
     struct save s = {0};
-    if (n && (is_host(n, "StackV2") || is_host(n, "Stack") || is_host(n, "EmptyTensorList")) && find_save(f, id, &s))
-      join_save(f, &s);
+    if (n && (node_is_call(n, "StackV2") || node_is_call(n, "Stack") || node_is_call(n, "EmptyTensorList")) && find_save(f, id, &s))
+      any |= join_save(f, &s);
   }
+  return any;
 }
