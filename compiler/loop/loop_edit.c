@@ -81,27 +81,27 @@ value_id loop_add_row_in(struct flow *f, flow_id loop, value_id array) {
   return row;
 }
 
-/* The loop's output `from` is the array `to`. */
-static bool is_handed_on(struct flow *f, const struct flow_node *n, uint32_t row, value_id *from, value_id *to) {
-  const struct flow *body = n->branches[1];
-  const struct flow_value *x = &body->values.items[body->results.items[row]];
-  flow_id user;
-  if (x->producer || x->index < loop_var_count(n))
-    return false;
-  *from = n->outputs.items[row];
-  *to = n->inputs.items[x->index];
-  return dim_equal(f->dims, f->values.items[*from].dims[0], f->values.items[*to].dims[0]) == 1 && flow_use_count(f, *from, &user);
+/* The array whose rows the loop only hands on as those of output i; NO_VALUE: there is none. */
+static value_id array_handed_on(struct flow *f, const struct flow_node *n, uint32_t i) {
+  const struct flow_value *row = &n->branches[1]->values.items[n->branches[1]->results.items[i]];
+  if (row->producer || row->index < loop_var_count(n))
+    return NO_VALUE;
+  value_id array = n->inputs.items[row->index];
+  return values_are_alike(f, &f->values.items[array], &f->values.items[n->outputs.items[i]]) ? array : NO_VALUE;
 }
 bool loops_hand_rows_on(const struct build *b, struct flow *f) {
   (void)b;
   bool any = false;
   for (flow_id id = 1; id < f->nodes.count; id++) {
     const struct flow_node *n = f->nodes.items[id];
-    value_id from, to;
-    for (uint32_t i = n && n->op == FLOW_WHILE && loop_is_regular(n) ? loop_var_count(n) : UINT32_MAX; n && i < n->outputs.count; i++) {
-      if (!is_handed_on(f, n, i, &from, &to))
+    if (!n || n->op != FLOW_WHILE || !loop_is_regular(n))
+      continue;
+    for (uint32_t i = loop_var_count(n); i < n->outputs.count; i++) {
+      flow_id user;
+      value_id array = array_handed_on(f, n, i);
+      if (!array || !flow_use_count(f, n->outputs.items[i], &user))
         continue;
-      flow_replace_uses(f, from, to);
+      flow_replace_uses(f, n->outputs.items[i], array);
       any = true;
     }
   }
