@@ -66,8 +66,10 @@ static inline void cut_pass(struct cut_pair *pair, int from) {
     return;
   for (ssize_t sent = 0, more; sent < got; sent += more) {
     more = send(pair->ends[1 - from], bytes + sent, (size_t)(got - sent), MSG_NOSIGNAL);
-    if (more < 0)
-      got = 0;
+    if (more < 0) { /* who was to hear it has closed */
+      cut_pair_close(pair);
+      return;
+    }
   }
   if (pair->left[from] >= 0)
     pair->left[from] -= got;
