@@ -8,6 +8,8 @@
  * that are no whole tiles end in smaller ones; of an open number a task has as many as may wait. The copy of a second factor that lies
  * along the sum goes by squares, which are transposed in registers.
  *
+ * Several loops of terms become one: of pixels that are met in steps of two, say.
+ *
  * Factors that are computed of what they load (bfloat16, int8) are copied, too, so that each element is computed once for a task: rows by
  * the tile, as they lie.
  *
@@ -22,7 +24,8 @@
 
 struct blocked {
   const struct nest *n;
-  const struct contraction *c;
+  const struct contraction *c; /* of one axis of terms; where the nest's has several, they are fused */
+  const char *fuse;            /* the step that does so */
   struct product_work work;
   struct product_blocks blocks;
   int rows;           /* the axis m; that of columns is c->lanes */
@@ -75,6 +78,23 @@ static bool has_rest(const struct blocked *b) { return b->is_open || b->m % b->t
 
 /* ---- which nests ---- */
 
+/* The contraction when its loops of terms are one, of open strides where they do not lie in one line; false: it has but one, or they cannot
+ * be. */
+static bool fuse_terms(const struct contraction *c, struct contraction *out) {
+  struct contraction_axis all = c->axes[c->axis_count - 1];
+  for (int i = c->axis_count - 1; i >= c->par_count; i--)
+    if (c->axes[i].role != ROLE_K || c->axes[i].extent < 1)
+      return false;
+  for (int i = c->axis_count - 2; i >= c->par_count; i--) {
+    for (int f = 0; f < FACTORS; f++)
+      all.stride[f] = c->axes[i].stride[f] == all.stride[f] * all.extent ? all.stride[f] : STRIDE_OPEN;
+    all.extent *= c->axes[i].extent;
+  }
+  *out = *c;
+  out->axes[c->par_count] = all;
+  out->axis_count = c->par_count + 1;
+  return c->axis_count > out->axis_count;
+}
 /* One axis of rows, the longest, one of columns, one of terms; others are batches. */
 static bool find_axes(struct blocked *b) {
   const struct contraction *c = b->c;
@@ -261,7 +281,7 @@ static const char *rows_text(const struct blocked *b) {
 static const char *begin_text(const struct blocked *b) {
   struct arena *a = b->n->arena;
   const char *batch = axis_words_others(&b->words, 0, b->c->par_count);
-  const char *text = arena_printf(a, "%s; split n@ %lld -> ns@ ni@; split ns@ %lld -> no@ nj@; ", axis_words_begin(&b->words),
+  const char *text = arena_printf(a, "%s%s; split n@ %lld -> ns@ ni@; split ns@ %lld -> no@ nj@; ", axis_words_begin(&b->words), b->fuse,
                                   (long long)(b->blocks.tile->vectors * b->lanes), (long long)b->strips);
   return arena_printf(a, "%s%sorder%s %sno@ %sni@; ", text, rows_text(b), batch, chunk_text(b), nest_text(b));
 }
@@ -389,11 +409,15 @@ static void propose_single(const struct blocked *b, struct candidates *out) {
         .steps = "", .cycles = out->items.items[0].cycles, .size = (uint32_t)size, .below = b->is_along ? ROWS_COPIED : ROWS_COMPUTED}));
 }
 void propose_product_blocks(const struct nest *nest, const struct contraction *c, struct candidates *out) {
-  struct blocked b = {.n = nest, .c = c};
+  struct contraction fused;
+  bool is_fused = fuse_terms(c, &fused);
+  struct blocked b = {.n = nest, .c = is_fused ? &fused : c, .fuse = ""};
   if (!is_blocked(&b))
     return;
-  const struct axis_name names[] = {{b.rows, "m"}, {c->lanes, "n"}, {c->par_count, "k"}};
+  const struct axis_name names[] = {{b.rows, "m"}, {c->lanes, "n"}, {is_fused ? -1 : c->par_count, "k"}};
   b.words = axis_words_of(nest, c, "@", names, 3); /* `@`: where the number goes into words made of these */
+  if (is_fused)
+    b.fuse = arena_printf(nest->arena, "; fuse%s -> k@", axis_words_list(&b.words, c->par_count, c->axis_count));
   if (b.is_open && (b.is_along || b.computed[1]))
     propose_single(&b, out);
   for (const int64_t *height = heights_of(&b); *height; height++)

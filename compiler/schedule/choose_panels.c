@@ -72,6 +72,7 @@ static void find_sizes(struct paneled *p) {
   w->lanes = (double)p->n->machine->vector_bytes / w->bytes;
   w->is_open = p->rows >= 0 && c->axes[p->rows].extent < 0;
   w->rows_apart = p->rows < 0 ? 0 : fabs((double)c->axes[p->rows].stride[0]) * w->bytes;
+  w->is_transposed = p->rows >= 0 && c->axes[c->axis_count - 1].stride[0] != 1;
 }
 
 /* ---- tiles ---- */

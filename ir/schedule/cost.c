@@ -377,6 +377,7 @@ static double panel_tile_cycles(const struct machine *machine, const struct prod
   double step = rows * vectors / (machine->fma_rate * panel_share(machine, rows, vectors)), loads = (rows + vectors) / PANELS_LOADS;
   double bytes = vectors * w->lanes * w->bytes, least = PANELS_LATENCY;
   step = (step > loads ? step : loads) + (rows_fall_out(w, rows, CACHE_WAYS) ? rows * PANELS_ROW_MISSED : 0);
+  step = overlapped(step, across_line(machine, w) + comes_line(machine, w, false));
   if (bytes * w->k > (double)machine->bytes[LEVEL_L1] / 2)
     least = bytes / (machine->bandwidth[LEVEL_L2] * PANELS_L2_SHARE);
   return rows > 0 ? w->k * (step > least ? step : least) + TILE_CYCLES + rows * vectors * STORE_CYCLES : 0;

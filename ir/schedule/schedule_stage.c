@@ -241,7 +241,17 @@ static bool rest_at_most(const struct kernel *k, expr_id begin, expr_id i, int64
   *most -= known;
   return known;
 }
-/* What an index never exceeds: of sums and products of loops' variables, which are not negative. */
+static bool index_at_most(const struct kernel *k, expr_id e, int64_t *most);
+/* Of what is divided by a constant, or of what is left then. */
+static bool quotient_at_most(const struct kernel *k, expr_id e, int64_t by, int64_t *most) {
+  bool known = index_at_most(k, expr_operand(k, e, 0), most), is_rest = expr_get(k, e)->op == SCALAR_FLOORMOD;
+  if (is_rest)
+    *most = known && *most < by ? *most : by - 1;
+  else if (known)
+    *most /= by;
+  return known || is_rest;
+}
+/* What an index never exceeds: of sums and products of loops' variables, which are not negative, and of what fused loops make of them. */
 static bool index_at_most(const struct kernel *k, expr_id e, int64_t *most) {
   const struct expr *x = expr_get(k, e);
   int64_t a, b;
@@ -251,6 +261,8 @@ static bool index_at_most(const struct kernel *k, expr_id e, int64_t *most) {
     *most -= known;
     return known;
   }
+  if ((x->op == SCALAR_FLOORDIV || x->op == SCALAR_FLOORMOD) && expr_is_const(k, expr_operand(k, e, 1), &b) && b > 0)
+    return quotient_at_most(k, e, b, most);
   if (x->op != SCALAR_ADD && x->op != SCALAR_MUL)
     return expr_is_const(k, e, most);
   if (x->op == SCALAR_ADD && rest_at_most(k, expr_operand(k, e, 0), expr_operand(k, e, 1), most))

@@ -24,9 +24,10 @@ struct layout_case {
   "tensor { dtype: DT_FLOAT tensor_shape { dim { size: " rows " } dim { size: " columns " } } float_val: 0.5 } } } } "
 #define BOOL(key, is) "attr { key: \"" key "\" value { b: " is " } } "
 #define FLOATS "attr { key: \"T\" value { type: DT_FLOAT } } "
-#define MATMUL(name, a, b, turned)                                                                                  \
-  "node { name: \"" name "\" op: \"MatMul\" input: \"" a "\" input: \"" b "\" " FLOATS BOOL("transpose_a", "false") \
-    BOOL("transpose_b", turned) "} "
+#define MATMUL_OF(name, a, b, turned_a, turned_b)                                                                    \
+  "node { name: \"" name "\" op: \"MatMul\" input: \"" a "\" input: \"" b "\" " FLOATS BOOL("transpose_a", turned_a) \
+    BOOL("transpose_b", turned_b) "} "
+#define MATMUL(name, a, b, turned) MATMUL_OF(name, a, b, "false", turned)
 #define ONE ROWS("128", "256") W("w", "256", "500") MATMUL("y", "x", "w", "false")
 
 static const struct layout_case cases[] = {
@@ -38,6 +39,8 @@ static const struct layout_case cases[] = {
    "f32[32,256,16] = [1/16][0][1%16] of w;", ""},
   {"a constant that is the first factor", ROWS("128", "256") W("w", "64", "128") MATMUL("y", "w", "x", "false"), "main: x -> y",
    "x86-64-v3", "", "w"},
+  {"rows that lie across and come from afar cost more than panels gain",
+   ROWS("6272", "256") W("w", "6272", "128") MATMUL_OF("y", "x", "w", "true", "false"), "main: x -> y", "sapphirerapids", "", "w"},
   {"read by two", ONE MATMUL("z", "u", "w", "false") "node { name: \"u\" op: \"Tanh\" input: \"x\" " FLOATS "} ", "main: x -> y, z",
    "x86-64-v3", "f32[32,256,16] = [1/16][0][1%16] of w;", ""},
   {"read by two as each wants it", ONE MATMUL("z", "y", "w", "true"), "main: x -> y, z", "x86-64-v3",
