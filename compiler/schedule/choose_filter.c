@@ -29,8 +29,7 @@ struct filter {
 #define ROWS_MAX 16         /* of a tile: each is one load a term */
 #define TASKS_USUAL 6       /* so that some threads have about as much each */
 #define GROUP_MIN 16        /* rows of a task: else the result's gradient is read again too often */
-#define BLOCK_PIXELS_MIN 64 /* of fewer the sums come and go too often; */
-#define FEW_PIXELS_MIN 48   /* those of few registers */
+#define BLOCK_PIXELS_MIN 48 /* of fewer the sums come and go too often */
 #define IMAGES_USUAL 32     /* where their number is open */
 #define GROUPS_COST 4       /* as plain loops: of eight channels 28M cycles, where as many terms of one group take 4M */
 
@@ -125,7 +124,7 @@ static int64_t row_bytes(const struct filter *f, int64_t group, int64_t columns)
 static int64_t block_rows(const struct filter *f, int64_t group, int64_t columns, double bytes) {
   int64_t fit = (int64_t)bytes / row_bytes(f, group, columns);
   int64_t rows = fit ? divide_up(f->high, divide_up(f->high, fit)) : 0;
-  return rows * f->wide < (has_rests(f) ? FEW_PIXELS_MIN : BLOCK_PIXELS_MIN) && rows < f->high ? 0 : rows;
+  return rows * f->wide < BLOCK_PIXELS_MIN && rows < f->high ? 0 : rows;
 }
 /* What blocks are: `tile` rows by `vectors`, `group` rows and `columns` of a task, `block` rows of an image. */
 struct blocks {

@@ -434,8 +434,7 @@ double copy_turned_cycles(const struct machine *machine, double elements, double
 #define COPIED_SHARE 0.85 /* of the second cache's bandwidth, for vectors that lie side by side */
 
 #define LOAD_SHARE 0.2     /* of a load's time that multiply-adds do not hide */
-#define STREAM_SHARE 0.93  /* of the rate at which loads and multiply-adds begin, with data that comes from beyond the first cache, */
-#define CROWDED_SHARE 0.75 /* and where the pixels of both factors take so much that few of them find a set in the first cache */
+#define CROWDED_SHARE 0.75 /* of the rate, where the pixels of both factors take so much that few of them find a set in the first cache */
 #define CROWDED_BYTES 3584
 #define ROWS_APART_BYTES 256   /* of a pixel of the image: with fewer its lines are read one behind the other */
 #define NEAR_HALF_SHARE 0.88   /* with one multiply-add a cycle: in the first cache, */
@@ -464,7 +463,8 @@ double filter_tile_cycles(const struct machine *machine, int64_t rows, int64_t v
                   LINE_BYTES / (from->row_bytes > ROWS_APART_BYTES ? rates->filter_apart : COPIED_SHARE);
   second /= machine->bandwidth[LEVEL_L2];
   step = step > second ? step : second;
-  return terms * (step + loads * LOAD_SHARE) / (from->row_bytes + from->column_bytes > CROWDED_BYTES ? CROWDED_SHARE : STREAM_SHARE);
+  bool is_crowded = from->row_bytes + from->column_bytes > CROWDED_BYTES;
+  return terms * (step + loads * LOAD_SHARE) / (is_crowded ? CROWDED_SHARE : rates->filter_stream);
 }
 
 double filter_lines_cycles(const struct machine *machine, double pixels, double row_bytes, double column_bytes,

@@ -62,6 +62,7 @@ struct rates {
 
   /* filters */
   double filter_near, filter_parts, filter_far; /* in place: of factors in so many L2, and of others */
+  double filter_stream;                         /* of the rate of tiles in the first cache, from beyond it */
   double filter_apart;                          /* of L2's rate, for vectors of rows that lie apart */
   double filter_line[2];                        /* a line of pixels that each task gets from beyond L2: one behind the other; apart */
   double filter_pixel, filter_crowded;          /* of tiles in the first cache, from so many bytes of a pixel of both factors on */
