@@ -40,6 +40,7 @@ struct blocked {
   int64_t strips; /* of a task */
   int64_t group;  /* tiles whose rows are copied together; 1: none are */
   int64_t groups; /* of a task */
+  int64_t wanted; /* tasks, at least */
   struct axis_words words;
 };
 
@@ -51,6 +52,7 @@ struct blocked {
 #define TERMS_COPIED 256      /* where the first factor is copied too, or it is open how many there are */
 #define TERMS_MIN 32          /* of a sum: fewer do not pay for its tile, unless the second factor lies along it: plain loops gather */
 #define EVEN_TASKS 4          /* of a core: more differ little from core to core */
+#define FEWER_TASKS 1.05      /* of what one task for each core is expected to take */
 #define OPEN_ROWS 256         /* of a task, where their number is open */
 #define STRIPS_IN_PLACE 3     /* of a task: runs that long of a row's columns */
 #define CHUNK_ROWS 1024       /* of a task, at least: fewer do not pay for a copy of their own, */
@@ -156,16 +158,6 @@ static bool is_blocked(struct blocked *b) {
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
-/* Three vectors load least where two multiply-adds begin in a cycle; else two are as good, and fit more widths. If sums of three would take
- * all registers, they are worth as much as they save of columns. */
-static int64_t choose_vectors(const struct blocked *b) {
-  if (b->blocks.is_narrow)
-    return 2;
-  int64_t three = divide_up(b->width, 3 * b->lanes) * 3, two = divide_up(b->width, 2 * b->lanes) * 2;
-  if (b->is_along || !tile_of(b->n->machine, (int)b->tile, 3) || b->n->machine->fma_rate <= 1)
-    return 2;
-  return has_few(b) ? (three * 10 < two * 9 ? 3 : 2) : three * 10 <= two * 11 ? 3 : 2;
-}
 /* Of L2, for what a task copies and keeps. */
 static int64_t bytes_max(const struct blocked *b) { return b->n->machine->bytes[LEVEL_L2] / 4 * 3; }
 /* Small tiles lose most by sums that wait: a block has all terms there, unless a strip of them is half of what may be copied. */
@@ -219,22 +211,42 @@ static int64_t even_groups(const struct blocked *b, int64_t groups, int64_t stri
   return best;
 }
 /* A task is as wide as its copies allow, so that results are written in long runs. */
-static bool choose_sizes(struct blocked *b, int64_t parts) {
-  int64_t vectors = choose_vectors(b), count = divide_up(b->width, vectors * b->lanes), most = HINTS_MAX / vectors;
-  int64_t terms = most_terms(b, vectors);
+static bool size_for(struct blocked *b, int64_t parts, int64_t vectors) {
+  int64_t count = divide_up(b->width, vectors * b->lanes), most = HINTS_MAX / vectors, terms = most_terms(b, vectors);
   most = b->blocks.is_narrow ? NARROW_STRIPS : b->blocks.in_place ? STRIPS_IN_PLACE : most;
   b->blocks.tile = tile_of(b->n->machine, (int)b->tile, (int)vectors);
   b->terms = least(divide_up(divide_up(b->k, divide_up(b->k, terms)), b->lanes) * b->lanes, b->k);
   part_rows(b, parts);
   int64_t all = count * (int64_t)b->blocks.row_tasks * b->batch;
-  int64_t wanted = tasks_wanted(b->n->machine);
-  most = least(most, b->blocks.is_narrow && all > wanted ? all / wanted : divide_up(all, wanted));
+  most = least(most, b->blocks.is_narrow && all > b->wanted ? all / b->wanted : divide_up(all, b->wanted));
   while (most > 1 && bytes_of(b, most) > bytes_max(b))
     most--;
   b->strips = divide_up(count, even_groups(b, divide_up(count, most), count));
   b->blocks.terms = (double)b->terms;
   b->blocks.column_tasks = (double)divide_up(count, b->strips);
   return bytes_of(b, b->strips) <= bytes_max(b) && has_no_rest(b);
+}
+/* Vectors of columns that the core with most of them has. */
+static int64_t core_vectors(const struct blocked *b) {
+  int64_t vectors = b->blocks.tile->vectors, strips = divide_up(b->width, vectors * b->lanes);
+  return (b->n->machine->cores > 1 ? most_strips(b, strips, b->strips) : strips) * vectors;
+}
+/* Three vectors load least where two multiply-adds begin in a cycle; else two are as good, and fit more widths. */
+static bool may_have_three(const struct blocked *b) {
+  bool is_fast = b->n->machine->fma_rate > 1 && tile_of(b->n->machine, (int)b->tile, 3);
+  return is_fast && !b->blocks.is_narrow && !b->is_along;
+}
+/* If sums of three would take all registers, they are worth as much as they save of columns. */
+static bool are_three_better(const struct blocked *three, const struct blocked *two) {
+  int64_t wide = core_vectors(three) * 10, slim = core_vectors(two);
+  return has_few(two) ? wide < slim * 9 : wide <= slim * 11;
+}
+static bool choose_sizes(struct blocked *b, int64_t parts) {
+  struct blocked three = *b;
+  bool may_be_three = may_have_three(b) && size_for(&three, parts, 3), may_be_two = size_for(b, parts, 2);
+  if (may_be_three && (!may_be_two || are_three_better(&three, b)))
+    *b = three;
+  return may_be_three || may_be_two;
 }
 
 /* ---- steps ---- */
@@ -338,16 +350,17 @@ static void propose(const struct blocked *b, struct candidates *out) {
   const char *text =
     arena_printf(b->n->arena, "%s%srun%s %sno@ tasks; run mi@ %sunroll; run ni@ %slanes", begin_text(b), copies_text(b),
                  axis_words_others(&b->words, 0, b->c->par_count), chunk_text(b), b->is_along ? "pt@ " : "", copied_text(b));
+  double late = b->wanted < tasks_wanted(b->n->machine) ? FEWER_TASKS : 1; /* who is, is waited for */
   vec_push(&out->items,
-           ((struct candidate){.steps = with_number(b, text), .cycles = product_block_cycles(b->n->machine, &b->work, &b->blocks)}));
+           ((struct candidate){.steps = with_number(b, text), .cycles = product_block_cycles(b->n->machine, &b->work, &b->blocks) * late}));
 }
 /* Parts of the rows at most: what is left over of tiles has no place in them. */
 static int64_t most_parts(const struct blocked *b) {
   int64_t most = b->is_open ? 1 : b->m / (b->blocks.copies_rows ? CHUNK_ROWS_COPIED : CHUNK_ROWS);
-  return most < 1 ? 1 : least(most, tasks_wanted(b->n->machine));
+  return most < 1 ? 1 : least(most, b->wanted);
 }
-static bool has_few_tasks(const struct blocked *b) {
-  return b->work.batch * b->blocks.row_tasks * b->blocks.column_tasks < (double)tasks_wanted(b->n->machine);
+static bool has_fewer_tasks(const struct blocked *b, int64_t than) {
+  return b->work.batch * b->blocks.row_tasks * b->blocks.column_tasks < (double)than;
 }
 /* Nothing is gained where a tile's terms are one block: product_tile_cycles is of that. */
 static void propose_in_place(const struct blocked *b, struct candidates *out) {
@@ -373,12 +386,21 @@ static bool choose_parts(const struct blocked *b, int64_t parts, struct blocked 
   *sized = *b;
   return (parts == 1 || (parts <= most_parts(b) && !has_rest(b))) && choose_sizes(sized, parts) && sized->blocks.row_tasks == (double)parts;
 }
-/* The more parts of the rows, the more strips a task may have, and the fewer tasks copy the same rows. */
-static void propose_parts_of_rows(const struct blocked *b, struct candidates *out) {
+/* The more parts of the rows, the more strips a task may have, and the fewer tasks copy the same rows. below: so many tasks are too many. */
+static void propose_parts_of_rows(const struct blocked *b, int64_t below, struct candidates *out) {
   struct blocked sized, more;
-  for (int64_t parts = 1; parts <= tasks_wanted(b->n->machine); parts *= 2)
-    if (choose_parts(b, parts, &sized) && !(has_few_tasks(&sized) && choose_parts(b, parts * 2, &more)))
+  for (int64_t parts = 1; parts <= b->wanted; parts *= 2)
+    if (choose_parts(b, parts, &sized) && has_fewer_tasks(&sized, below) &&
+        !(has_fewer_tasks(&sized, b->wanted) && choose_parts(b, parts * 2, &more)))
       propose(&sized, out);
+}
+/* Each task of some columns copies all its rows: one for each core, as far as that is known, does so less often. */
+static void propose_fewer_tasks(const struct blocked *b, struct candidates *out) {
+  struct blocked few = *b;
+  int64_t cores = b->n->machine->cores;
+  few.wanted = cores > 2 ? cores : 2;
+  if (b->blocks.copies_rows && cores > 0 && few.wanted < b->wanted)
+    propose_parts_of_rows(&few, b->wanted, out);
 }
 /* Rows of a task, whole tiles, where their number is open: fewer, where they are copied and much of what a task may keep. */
 static int64_t open_rows(const struct blocked *b) {
@@ -397,7 +419,8 @@ static void propose_height(const struct blocked *b, int64_t height, bool is_last
     return;
   propose_in_place(&t, out);
   propose_narrow(&t, out);
-  propose_parts_of_rows(&t, out);
+  propose_parts_of_rows(&t, INT64_MAX, out);
+  propose_fewer_tasks(&t, out);
 }
 /* Rows of an open number that are fewer than the copy pays for: plain loops. Along the terms those are sums of vectors. */
 static void propose_single(const struct blocked *b, struct candidates *out) {
@@ -411,7 +434,7 @@ static void propose_single(const struct blocked *b, struct candidates *out) {
 void propose_product_blocks(const struct nest *nest, const struct contraction *c, struct candidates *out) {
   struct contraction fused;
   bool is_fused = fuse_terms(c, &fused);
-  struct blocked b = {.n = nest, .c = is_fused ? &fused : c, .fuse = ""};
+  struct blocked b = {.n = nest, .c = is_fused ? &fused : c, .fuse = "", .wanted = tasks_wanted(nest->machine)};
   if (!is_blocked(&b))
     return;
   const struct axis_name names[] = {{b.rows, "m"}, {c->lanes, "n"}, {is_fused ? -1 : c->par_count, "k"}};

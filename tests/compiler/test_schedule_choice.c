@@ -168,6 +168,22 @@ static void few_tasks_give_cores_the_same(void **state) {
   arena_deinit(&arena);
 }
 
+/* Each task of some columns copies all rows of the first factor. */
+static void tasks_that_copy_the_same_rows_are_one_for_each_core(void **state) {
+  (void)state;
+  struct arena arena;
+  struct machine machine = *machine_find("sapphirerapids");
+  struct kernel *out;
+  const char *steps;
+  arena_init(&arena);
+  machine.cores = 2;
+  assert_int_equal(schedule_make(parsed(ACROSS("3136", "64", "1024"), &arena), &machine, NULL, &arena, &steps, &out), OK);
+  assert_non_null(out);
+  if (tasks_of(out, out->body) != 2)
+    test_fail("%s", steps);
+  arena_deinit(&arena);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(kernels_get_the_steps_that_fit_size_and_machine),
@@ -179,6 +195,7 @@ int main(void) {
     cmocka_unit_test(parts_of_sums_are_tiles),
     cmocka_unit_test(tasks_are_as_many_as_cores_want),
     cmocka_unit_test(few_tasks_give_cores_the_same),
+    cmocka_unit_test(tasks_that_copy_the_same_rows_are_one_for_each_core),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
