@@ -72,13 +72,21 @@ static bool find_lanes(struct squares *s, expr_id e) {
   }
   return along == s->rows && !dtype_is_complex(dtype);
 }
+static double copy_cycles(const struct squares *s, double elements, int64_t side) {
+  const struct turned_copy copy = {.elements = s->elements,
+                                   .width = (double)s->extents[s->lanes],
+                                   .length = (double)s->extents[s->rows],
+                                   .bytes = (double)dtype_size(s->n->k->buffers.items[s->store->buffer].dtype),
+                                   .lanes = (double)s->vector};
+  return copy_turned_cycles(s->n->machine, &copy, elements, (double)side);
+}
 /* What no square of this side covers goes element by element. */
 static double cycles_of(const struct squares *s, int64_t side) {
-  double whole = s->elements, lanes = (double)s->vector;
+  double whole = s->elements;
   const int along[] = {s->rows, s->lanes};
   for (int i = 0; i < 2; i++)
     whole *= (double)(s->extents[along[i]] / side * side) / (double)s->extents[along[i]];
-  return copy_turned_cycles(s->n->machine, whole, (double)side, lanes) + copy_turned_cycles(s->n->machine, s->elements - whole, 1, lanes);
+  return copy_cycles(s, whole, side) + copy_cycles(s, s->elements - whole, 1);
 }
 /* As many as a vector has lanes, or half of them. */
 static void find_side(struct squares *s) {
@@ -119,6 +127,6 @@ void propose_squares(const struct nest *n, struct candidates *out) {
   bool are_few = s.elements / (double)(s.extents[s.rows] * s.side) < TASKS_FEW && s.extents[s.rows] % s.side == 0;
   text = arena_printf(a, "%srun%s lo%s%s tasks; run ri%s unroll; run li%s lanes", text, others, m,
                       are_few ? arena_printf(a, " ro%s", m) : "", m, m);
-  out->items.items[0].cycles = copy_turned_cycles(n->machine, s.elements, 1, (double)s.vector);
+  out->items.items[0].cycles = copy_cycles(&s, s.elements, 1);
   vec_push(&out->items, ((struct candidate){.steps = text, .cycles = cycles_of(&s, s.side)}));
 }

@@ -424,9 +424,15 @@ double product_crossed_cycles(const struct machine *machine, const struct produc
   return squares * (rates_of(machine)->crossed_square + work->m * work->lanes * each);
 }
 
-double copy_turned_cycles(const struct machine *machine, double elements, double side, double lanes) {
+#define LINES_APART_SHARE 0.35 /* of what is moved, where no prefetcher finds the next line */
+double copy_turned_cycles(const struct machine *machine, const struct turned_copy *copy, double elements, double side) {
   const struct rates *rates = rates_of(machine);
-  return elements * (side > 1 ? rates->turned_square * lanes / side : rates->turned_copy);
+  bool is_far = 2 * copy->elements * copy->bytes > (double)machine->bytes[LEVEL_L2];
+  bool is_split = (int64_t)(copy->length * copy->bytes) % LINE_BYTES != 0, is_apart = copy->width * copy->bytes >= PAGE_BYTES / 2.0;
+  double moved = is_far ? 2 * copy->bytes / machine->bandwidth[LEVEL_L3] : 0, square = rates->turned_square * copy->lanes / side;
+  if (side > 1)
+    return elements * (overlapped(square, moved) + (is_far && is_split ? rates->turned_split : 0));
+  return elements * (rates->turned_copy + (is_apart ? moved * LINES_APART_SHARE : 0));
 }
 
 /* ---- filters ---- */

@@ -141,8 +141,13 @@ double product_block_cycles(const struct machine *machine, const struct product_
 double product_turned_cycles(const struct machine *machine, const struct product_work *work, double strip, double tasks, bool few);
 /* And of few rows, with the second factor transposed by squares on its way, so many vectors of columns side by side. */
 double product_crossed_cycles(const struct machine *machine, const struct product_work *work, int64_t vectors);
-/* Elements that are stored in another order than they are read in, one by one (`side` 1), or by squares whose sides are so many lanes. */
-double copy_turned_cycles(const struct machine *machine, double elements, double side, double lanes);
+/* Elements that are stored in another order than they are read in: so many lie side by side there, and so many where they go. */
+struct turned_copy {
+  double elements, width, length;
+  double bytes, lanes; /* of an element; of a vector */
+};
+/* Of some of them, one by one (`side` 1), or by squares whose sides are so many lanes. */
+double copy_turned_cycles(const struct machine *machine, const struct turned_copy *copy, double elements, double side);
 
 /* A convolution's filter: for each of `taps` rows x columns sums of `terms` pixels. As plain loops, from factors of `bytes` in all. */
 struct filter_work {

@@ -51,7 +51,8 @@ struct rates {
 
   /* second factors along the sum */
   double turned_share, turned_copy, turned_store; /* by the tile; an element that is transposed, one that is stored; */
-  double turned_square;                           /* one that is transposed for a few columns, in whole squares; */
+  double turned_square;                           /* one that is transposed for a few columns, in whole squares, */
+  double turned_split;                            /* and more, beyond L2, where rows of squares are no whole lines; */
   double turned_far;                              /* one of the second factor beyond L2 */
   double crossed_square;                          /* a square of the second factor that is transposed for few rows */
 

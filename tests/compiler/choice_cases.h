@@ -172,6 +172,8 @@ struct choice_case {
   "kernel k(in a: f32[" count "], in b: f32[], out c: f32[]) { var v0: f32 = b[] red i0 < " count " { v0 = add(v0, a[i0]) } c[] = v0 }"
 
 static const struct choice_case cases[] = {
+  {"squares whose rows begin inside of lines, from afar", CROSSED("12", "64", "577"), "sapphirerapids", NULL},
+  {"and of whole lines", CROSSED("12", "64", "592"), "sapphirerapids", "run i0 lo tasks; run ri unroll; run li lanes"},
   {"a transposition", CROSSED("3", "64", "577"), "x86-64-v4",
    "split i1 16 -> lo li; order i0 lo i2 li; split i2 16 -> ro ri tail cut 1; run"},
   {"of sides that vectors do not fill", CROSSED("3", "24", "24"), "x86-64-v4", "split i1 8 -> lo li"},
