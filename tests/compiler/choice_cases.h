@@ -172,12 +172,12 @@ struct choice_case {
   "kernel k(in a: f32[" count "], in b: f32[], out c: f32[]) { var v0: f32 = b[] red i0 < " count " { v0 = add(v0, a[i0]) } c[] = v0 }"
 
 static const struct choice_case cases[] = {
-  {"squares whose rows begin inside of lines, from afar", CROSSED("12", "64", "577"), "sapphirerapids", NULL},
-  {"and of whole lines", CROSSED("12", "64", "592"), "sapphirerapids", "run i0 lo tasks; run ri unroll; run li lanes"},
   {"a transposition", CROSSED("3", "64", "577"), "x86-64-v4",
    "split i1 16 -> lo li; order i0 lo i2 li; split i2 16 -> ro ri tail cut 1; run"},
   {"of sides that vectors do not fill", CROSSED("3", "24", "24"), "x86-64-v4", "split i1 8 -> lo li"},
   {"with rests that are too large", CROSSED("3", "7", "11"), "x86-64-v4", NULL},
+  {"squares whose rows begin inside of lines, from afar", CROSSED("12", "64", "577"), "sapphirerapids", NULL},
+  {"and of whole lines", CROSSED("12", "64", "592"), "sapphirerapids", "run i0 lo tasks; run ri unroll; run li lanes"},
   {"of bytes", CROSSED_OF("u8", "3", "64", "64", "", "a[i0,i2,i1]", ""), "x86-64-v4", NULL},
   {"into rows", CROSSED_OF("f32", "3", "64", "64", "", "a[i0,i1,i2]", ""), "x86-64-v4", NULL},
   {"few rows", PRODUCT("6", "256", "512", ""), "x86-64-v4",
