@@ -496,19 +496,21 @@ double conv_product_cycles(const struct machine *machine, const struct product_w
 double conv_plain_cycles(const struct machine *machine, double vectors, double terms, double apart) {
   return vectors * terms * (1 / machine->fma_rate / TESTED_SHARE + apart);
 }
-/* Until a term's vectors of the filter are there. */
-static double vectors_cycles(const struct machine *machine, double terms, double bytes, enum filter_place place) {
-  if (place == FILTER_FAR || place == FILTER_CROWDED)
-    return divide_up(bytes, PAIR_BYTES) * rates_of(machine)->conv_pair[place == FILTER_CROWDED];
+/* A term of a tile of so many cycles, when its vectors of the filter are there. */
+static double term_cycles(const struct machine *machine, double step, double terms, double bytes, enum filter_place place) {
+  double far = divide_up(bytes, PAIR_BYTES) * rates_of(machine)->conv_pair[place == FILTER_CROWDED];
   double share = place == FILTER_COPIED ? COPIED_SHARE : rates_of(machine)->conv_apart;
   double second = terms * bytes > (double)machine->bytes[LEVEL_L1] ? bytes / (machine->bandwidth[LEVEL_L2] * share) : 0;
-  return second > LATENCY_CYCLES ? second : LATENCY_CYCLES;
+  step = step > LATENCY_CYCLES ? step : LATENCY_CYCLES;
+  if (place == FILTER_FAR || place == FILTER_CROWDED)
+    return step > far ? step : far;
+  return overlapped_by(step, second, rates_of(machine)->conv_second);
 }
 double conv_tile_cycles(const struct machine *machine, int64_t rows, int64_t vectors, double terms, enum filter_place place) {
   double sums = (double)(rows * vectors), fmas = sums / machine->fma_rate, loads = (double)(rows + vectors) / LOADS;
-  double step = fmas > loads ? fmas : loads, far = vectors_cycles(machine, terms, (double)(vectors * machine->vector_bytes), place);
-  bool is_wide = terms * (double)(vectors * machine->vector_bytes) > (double)machine->bytes[LEVEL_L2] / 2;
-  step = (step > far ? step : far) / (place == FILTER_COPIED && is_wide ? rates_of(machine)->conv_strip : 1);
+  double bytes = (double)(vectors * machine->vector_bytes), step = term_cycles(machine, fmas > loads ? fmas : loads, terms, bytes, place);
+  bool is_wide = terms * bytes > (double)machine->bytes[LEVEL_L2] / 2;
+  step /= place == FILTER_COPIED && is_wide ? rates_of(machine)->conv_strip : 1;
   return terms * (step + loads * BROADCAST_CYCLES) / TERM_SHARE + TILE_CYCLES + sums * STORE_CYCLES;
 }
 double conv_copy_cycles(const struct machine *machine, double bytes, double turned) {

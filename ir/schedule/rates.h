@@ -57,7 +57,8 @@ struct rates {
   double crossed_square;                          /* a square of the second factor that is transposed for few rows */
 
   /* convolutions */
-  double conv_apart;   /* of L2's rate, for vectors of the filter that lie apart; */
+  double conv_apart;   /* of L2's rate, for vectors of the filter that lie apart, */
+  double conv_second;  /* and of the shorter of that and of the multiply-adds, beside the longer; */
   double conv_pair[2]; /* two lines of it from beyond L2, and of multiples of 1 KB apart */
   double conv_strip;   /* of the rate of a strip that is copied, where it is more than half of L2 */
 

@@ -346,6 +346,8 @@ static const struct choice_case cases[] = {
   {"a filter beyond the caches is asked for ahead", TESTED("2", "7", "512", "512", ""), "znver4",
    "split w 7 -> wo wi; split m 32 -> mo mi; order mo ba bb wo wi mi; sink wi mi under ka t kc in register; fetch b at kc ahead 32"},
   {"wide tiles where that leaves no rest", TESTED("2", "73", "32", "80", ""), "znver4", "split w 3 -> wo wi; split m 80 -> mo mi"},
+  {"and narrow ones where the second cache would have to give four vectors for each term", TESTED("2", "147", "32", "64", ""),
+   "sapphirerapids", "split w 7 -> wo wi; split m 32 -> mo mi; order ba bb mo wo wi mi; cut"},
   {"an open number of images", TESTED("n0", "14", "16", "32", " sizes 1"), "x86-64-v4", "run ba bb tasks; run wi t unroll; run mi lanes"},
   {"groups of few channels: by a part of a vector", GROUPED("add(i1, i5)", "add(i2, i6)", "i7,i3,i4"), "x86-64-v4",
    "split w 16 -> wo wi; split m 8 -> mo mi; order ba bb bd mo wo wi mi; sink wi mi under ka kb kc in register; run ba bb bd tasks"},
