@@ -8,7 +8,7 @@
  * that are no whole tiles end in smaller ones; of an open number a task has as many as may wait. The copy of a second factor that lies
  * along the sum goes by squares, which are transposed in registers.
  *
- * Several loops of terms become one: of pixels that are met in steps of two, say.
+ * Several loops of terms which do not collapse, as those over pixels that are met in steps of two, become one where both factors are copied.
  *
  * Factors that are computed of what they load (bfloat16, int8) are copied, too, so that each element is computed once for a task: rows by
  * the tile, as they lie.
@@ -24,7 +24,7 @@
 
 struct blocked {
   const struct nest *n;
-  const struct contraction *c; /* of one axis of terms; where the nest's has several, they are fused */
+  const struct contraction *c; /* of one axis of terms; where the nest's has several (`words` are of that), they are fused */
   const char *fuse;            /* the step that does so */
   struct product_work work;
   struct product_blocks blocks;
@@ -80,23 +80,29 @@ static bool has_rest(const struct blocked *b) { return b->is_open || b->m % b->t
 
 /* ---- which nests ---- */
 
-/* The contraction when its loops of terms are one, of open strides where they do not lie in one line; false: it has but one, or they cannot
- * be. */
+/* The contraction as it is when its loops of terms are one, of an open stride where they do not lie in one line. False, and *out is
+ * unchanged: it has but one, or they cannot be. */
 static bool fuse_terms(const struct contraction *c, struct contraction *out) {
   struct contraction_axis all = c->axes[c->axis_count - 1];
   for (int i = c->axis_count - 1; i >= c->par_count; i--)
     if (c->axes[i].role != ROLE_K || c->axes[i].extent < 1)
       return false;
   for (int i = c->axis_count - 2; i >= c->par_count; i--) {
-    for (int f = 0; f < FACTORS; f++)
-      all.stride[f] = c->axes[i].stride[f] == all.stride[f] * all.extent ? all.stride[f] : STRIDE_OPEN;
+    for (int f = 0; f < FACTORS; f++) {
+      bool is_line = all.stride[f] != STRIDE_OPEN && c->axes[i].stride[f] == all.stride[f] * all.extent;
+      all.stride[f] = is_line ? all.stride[f] : STRIDE_OPEN;
+    }
     all.extent *= c->axes[i].extent;
   }
+  if (c->axis_count <= c->par_count + 1)
+    return false;
   *out = *c;
   out->axes[c->par_count] = all;
   out->axis_count = c->par_count + 1;
-  return c->axis_count > out->axis_count;
+  return true;
 }
+/* What is not copied is read by quotients and remainders in the innermost loop; squares' hints find no line by them. */
+static bool may_be_fused(const struct blocked *b) { return b->blocks.copies_rows && !b->is_along; }
 /* One axis of rows, the longest, one of columns, one of terms; others are batches. */
 static bool find_axes(struct blocked *b) {
   const struct contraction *c = b->c;
@@ -350,7 +356,7 @@ static void propose(const struct blocked *b, struct candidates *out) {
   const char *text =
     arena_printf(b->n->arena, "%s%srun%s %sno@ tasks; run mi@ %sunroll; run ni@ %slanes", begin_text(b), copies_text(b),
                  axis_words_others(&b->words, 0, b->c->par_count), chunk_text(b), b->is_along ? "pt@ " : "", copied_text(b));
-  double late = b->wanted < tasks_wanted(b->n->machine) ? FEWER_TASKS : 1; /* who is, is waited for */
+  double late = b->wanted < tasks_wanted(b->n->machine) ? FEWER_TASKS : 1; /* a core that begins late has nobody to take over from it */
   vec_push(&out->items,
            ((struct candidate){.steps = with_number(b, text), .cycles = product_block_cycles(b->n->machine, &b->work, &b->blocks) * late}));
 }
@@ -394,7 +400,8 @@ static void propose_parts_of_rows(const struct blocked *b, int64_t below, struct
         !(has_fewer_tasks(&sized, b->wanted) && choose_parts(b, parts * 2, &more)))
       propose(&sized, out);
 }
-/* Each task of some columns copies all its rows: one for each core, as far as that is known, does so less often. */
+/* Each task of some columns copies all its rows: one for each core, as far as that is known, does so less often. Two at least: a program
+ * may run where there are more. */
 static void propose_fewer_tasks(const struct blocked *b, struct candidates *out) {
   struct blocked few = *b;
   int64_t cores = b->n->machine->cores;
@@ -435,7 +442,7 @@ void propose_product_blocks(const struct nest *nest, const struct contraction *c
   struct contraction fused;
   bool is_fused = fuse_terms(c, &fused);
   struct blocked b = {.n = nest, .c = is_fused ? &fused : c, .fuse = "", .wanted = tasks_wanted(nest->machine)};
-  if (!is_blocked(&b))
+  if (!is_blocked(&b) || (is_fused && !may_be_fused(&b)))
     return;
   const struct axis_name names[] = {{b.rows, "m"}, {c->lanes, "n"}, {is_fused ? -1 : c->par_count, "k"}};
   b.words = axis_words_of(nest, c, "@", names, 3); /* `@`: where the number goes into words made of these */

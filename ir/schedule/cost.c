@@ -440,7 +440,7 @@ double copy_turned_cycles(const struct machine *machine, const struct turned_cop
 #define COPIED_SHARE 0.85 /* of the second cache's bandwidth, for vectors that lie side by side */
 
 #define LOAD_SHARE 0.2     /* of a load's time that multiply-adds do not hide */
-#define CROWDED_SHARE 0.75 /* of the rate, where the pixels of both factors take so much that few of them find a set in the first cache */
+#define CROWDED_SHARE 0.75 /* of the rate at which both begin, where pixels take so much that few find a set in the first cache */
 #define CROWDED_BYTES 3584
 #define ROWS_APART_BYTES 256   /* of a pixel of the image: with fewer its lines are read one behind the other */
 #define NEAR_HALF_SHARE 0.88   /* with one multiply-add a cycle: in the first cache, */

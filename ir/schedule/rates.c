@@ -122,6 +122,7 @@ static const struct rates one_wide = {LAGGING,
                                       .filter_near = 0.92,
                                       .filter_parts = 4,
                                       .filter_far = 0.65,
+                                      .filter_stream = 0.93, /* not used */
                                       .filter_apart = 0.62};
 static const struct rates narrow = {.tiles = narrow_tiles,
                                     .unaligned = 1,

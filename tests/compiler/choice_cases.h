@@ -82,6 +82,12 @@ struct choice_case {
   "," columns "]) { par i0 < " rows " { par i1 < " columns " { var v0: f32 = 0:f32 red i2 < " images " { red i3 < " side             \
   " { red i4 < " side " { v0 = add(v0, mul(a[i2,mul(i3, 2),mul(i4, 2),i0], b[i2,i3,i4,i1])) } } } c[i0,i1] = v0 } } }"
 
+/* the first factor lies along both loops of terms, the second across them in the other order */
+#define TWO_TERMS(rows, outer, inner, columns)                                                                                 \
+  "kernel k(in a: f32[" rows "," outer "," inner "], in b: f32[" inner "," outer "," columns "], out c: f32[" rows "," columns \
+  "]) { par i0 < " rows " { par i1 < " columns " { var v0: f32 = 0:f32 red i2 < " outer " { red i3 < " inner                   \
+  " { v0 = add(v0, mul(a[i0,i2,i3], b[i3,i2,i1])) } } c[i0,i1] = v0 } } }"
+
 /* 3 x 3; the rows and columns inside */
 #define RAGGED(rows, columns, images, side, more, sizes)                                                                                 \
   "kernel k(in a: f32[" images "," side "," side "," rows "], in b: f32[" images "," side "," side "," columns "], out c: f32[3,3," rows \
@@ -320,6 +326,8 @@ static const struct choice_case cases[] = {
    "split ba 2 -> bao bai tail cut 1; sink bai k m under n h w in register"},
   {"a filter of one tap, met in steps of two: a product over all pixels", APART("256", "512", "2", "28", "56"), "x86-64-v4",
    "fuse ka kb kc -> k; split n 48 -> ns ni; split ns 3 -> no nj; split m 8"},
+  {"terms of two loops, which no copy of the rows makes one: they stay two", TWO_TERMS("1024", "16", "64", "1024"), "sapphirerapids",
+   "stage b at mo by ka kb mi -> mp0 kbp mp"},
   {"a filter over what is inside", RAGGED("32", "64", "2", "16", "17", ""), "x86-64-v4",
    "split k 32 -> kg kk; split kk 4 -> ko ki; split m 64 -> mo mi; order ba bb kg mo ko ki mi; split h"},
   {"a filter, 16 registers: tiles with a rest, a row of taps a task", RAGGED("32", "64", "2", "16", "17", ""), "x86-64-v3",

@@ -547,7 +547,40 @@ static void steps_make_kernels(void **state) {
   }
 }
 
+/* What a loop may read of buffer a[dims] at `place` is copied without asking only where all of it exists: i2 is below 20, n0 may be 0. */
+static void a_copy_asks_where_what_it_reads_may_not_exist(void **state) {
+  (void)state;
+  static const struct {
+    const char *dims, *place;
+    bool asks;
+  } copies[] = {
+    {"4,5", "floordiv(i2, 5),floormod(i2, 5)", false},
+    {"3,5", "floordiv(i2, 5),floormod(i2, 5)", true}, /* the last quotient is 3 */
+    {"4,4", "floordiv(i2, 5),floormod(i2, 5)", true}, /* the last rest is 4 */
+    {"20", "floormod(i2, 33)", false},                /* what is divided is less than that */
+    {"19", "floormod(i2, 33)", true},
+    {"7", "mul(floordiv(i2, 6), 2)", false},
+    {"6", "mul(floordiv(i2, 6), 2)", true},
+    {"20", "sub(19, i2)", true}, /* not known */
+  };
+  for (size_t i = 0; i < sizeof copies / sizeof *copies; i++) {
+    struct arena arena;
+    struct kernel *out = NULL;
+    arena_init(&arena);
+    struct schedule s = steps("stage a at i0 by i2 -> x", &arena);
+    const char *text = arena_printf(&arena,
+                                    "kernel k(in a: f32[%s], out b: f32[2,n0,20]) sizes 1 { par i0 < 2 { par i1 < n0 { par i2 < 20 "
+                                    "{ b[i0,i1,i2] = a[%s] } } } }",
+                                    copies[i].dims, copies[i].place);
+    if (schedule_apply(parsed(text, &arena), &s, &arena, &out) != OK)
+      fail_msg("%s: %s", text, status_text());
+    if ((strstr(kernel_print(out, &arena), "if lt(0, n0)") != NULL) != copies[i].asks)
+      fail_msg("%s", kernel_print(out, &arena));
+    arena_deinit(&arena);
+  }
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(steps_make_kernels)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(steps_make_kernels), cmocka_unit_test(a_copy_asks_where_what_it_reads_may_not_exist)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
