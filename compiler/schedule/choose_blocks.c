@@ -8,7 +8,8 @@
  * that are no whole tiles end in smaller ones; of an open number a task has as many as may wait. The copy of a second factor that lies
  * along the sum goes by squares, which are transposed in registers.
  *
- * Several loops of terms which do not collapse, as those over pixels that are met in steps of two, become one where both factors are copied.
+ * Several loops of terms that do not collapse, as those over pixels which are met in steps of two, become one where both factors are
+ * copied.
  *
  * Factors that are computed of what they load (bfloat16, int8) are copied, too, so that each element is computed once for a task: rows by
  * the tile, as they lie.
@@ -80,22 +81,25 @@ static bool has_rest(const struct blocked *b) { return b->is_open || b->m % b->t
 
 /* ---- which nests ---- */
 
+/* Of the loop that two are when they are one, the inner one's if each turn of the outer one begins where the last one ended. */
+static int64_t stride_with(const struct contraction_axis *outer, const struct contraction_axis *inner, int factor) {
+  int64_t stride = inner->stride[factor];
+  return stride != STRIDE_OPEN && outer->stride[factor] == stride * inner->extent ? stride : STRIDE_OPEN;
+}
 /* The contraction as it is when its loops of terms are one, of an open stride where they do not lie in one line. False, and *out is
  * unchanged: it has but one, or they cannot be. */
 static bool fuse_terms(const struct contraction *c, struct contraction *out) {
   struct contraction_axis all = c->axes[c->axis_count - 1];
-  for (int i = c->axis_count - 1; i >= c->par_count; i--)
+  for (int i = c->par_count; i < c->axis_count; i++)
     if (c->axes[i].role != ROLE_K || c->axes[i].extent < 1)
       return false;
+  if (c->axis_count < c->par_count + 2)
+    return false;
   for (int i = c->axis_count - 2; i >= c->par_count; i--) {
-    for (int f = 0; f < FACTORS; f++) {
-      bool is_line = all.stride[f] != STRIDE_OPEN && c->axes[i].stride[f] == all.stride[f] * all.extent;
-      all.stride[f] = is_line ? all.stride[f] : STRIDE_OPEN;
-    }
+    for (int f = 0; f < FACTORS; f++)
+      all.stride[f] = stride_with(&c->axes[i], &all, f);
     all.extent *= c->axes[i].extent;
   }
-  if (c->axis_count <= c->par_count + 1)
-    return false;
   *out = *c;
   out->axes[c->par_count] = all;
   out->axis_count = c->par_count + 1;
@@ -352,11 +356,13 @@ static const char *copied_text(const struct blocked *b) {
   const char *columns = b->blocks.in_place ? "" : b->is_along ? "pr@ " : "pi@ ";
   return arena_printf(b->n->arena, "%s%s", columns, b->blocks.copies_rows ? "qi@ " : has_own_rows(b) ? "ql@ " : "");
 }
+/* Than a kernel should have. */
+static bool wants_fewer(const struct blocked *b) { return b->wanted < tasks_wanted(b->n->machine); }
 static void propose(const struct blocked *b, struct candidates *out) {
   const char *text =
     arena_printf(b->n->arena, "%s%srun%s %sno@ tasks; run mi@ %sunroll; run ni@ %slanes", begin_text(b), copies_text(b),
                  axis_words_others(&b->words, 0, b->c->par_count), chunk_text(b), b->is_along ? "pt@ " : "", copied_text(b));
-  double late = b->wanted < tasks_wanted(b->n->machine) ? FEWER_TASKS : 1; /* a core that begins late has nobody to take over from it */
+  double late = wants_fewer(b) ? FEWER_TASKS : 1; /* a core that begins late has nobody to take over from it */
   vec_push(&out->items,
            ((struct candidate){.steps = with_number(b, text), .cycles = product_block_cycles(b->n->machine, &b->work, &b->blocks) * late}));
 }
@@ -392,12 +398,17 @@ static bool choose_parts(const struct blocked *b, int64_t parts, struct blocked 
   *sized = *b;
   return (parts == 1 || (parts <= most_parts(b) && !has_rest(b))) && choose_sizes(sized, parts) && sized->blocks.row_tasks == (double)parts;
 }
-/* The more parts of the rows, the more strips a task may have, and the fewer tasks copy the same rows. below: so many tasks are too many. */
-static void propose_parts_of_rows(const struct blocked *b, int64_t below, struct candidates *out) {
-  struct blocked sized, more;
+/* Whether other parts of the rows, or more wanted tasks, make the same tasks or better ones. */
+static bool is_proposed_elsewhere(const struct blocked *b, const struct blocked *sized, int64_t parts) {
+  struct blocked more;
+  bool is_many = wants_fewer(b) && !has_fewer_tasks(sized, tasks_wanted(b->n->machine));
+  return is_many || (has_fewer_tasks(sized, b->wanted) && choose_parts(b, parts * 2, &more));
+}
+/* The more parts of the rows, the more strips a task may have, and the fewer tasks copy the same rows. */
+static void propose_parts_of_rows(const struct blocked *b, struct candidates *out) {
+  struct blocked sized;
   for (int64_t parts = 1; parts <= b->wanted; parts *= 2)
-    if (choose_parts(b, parts, &sized) && has_fewer_tasks(&sized, below) &&
-        !(has_fewer_tasks(&sized, b->wanted) && choose_parts(b, parts * 2, &more)))
+    if (choose_parts(b, parts, &sized) && !is_proposed_elsewhere(b, &sized, parts))
       propose(&sized, out);
 }
 /* Each task of some columns copies all its rows: one for each core, as far as that is known, does so less often. Two at least: a program
@@ -406,8 +417,8 @@ static void propose_fewer_tasks(const struct blocked *b, struct candidates *out)
   struct blocked few = *b;
   int64_t cores = b->n->machine->cores;
   few.wanted = cores > 2 ? cores : 2;
-  if (b->blocks.copies_rows && cores > 0 && few.wanted < b->wanted)
-    propose_parts_of_rows(&few, b->wanted, out);
+  if (b->blocks.copies_rows && cores > 0 && wants_fewer(&few))
+    propose_parts_of_rows(&few, out);
 }
 /* Rows of a task, whole tiles, where their number is open: fewer, where they are copied and much of what a task may keep. */
 static int64_t open_rows(const struct blocked *b) {
@@ -426,7 +437,7 @@ static void propose_height(const struct blocked *b, int64_t height, bool is_last
     return;
   propose_in_place(&t, out);
   propose_narrow(&t, out);
-  propose_parts_of_rows(&t, INT64_MAX, out);
+  propose_parts_of_rows(&t, out);
   propose_fewer_tasks(&t, out);
 }
 /* Rows of an open number that are fewer than the copy pays for: plain loops. Along the terms those are sums of vectors. */

@@ -6,7 +6,7 @@
 /* Products in blocks, with rests, that the evaluator can follow; all that are proposed. */
 static const char *const small[] = {
   PRODUCT("16", "528", "52", ""), ACROSS("72", "32", "64"),    ACROSS("24", "272", "52"),    TRANSPOSED("16", "72", "64"),
-  TRANSPOSED("16", "530", "64"),  TRANSPOSED("17", "2", "64"), TRANSPOSED("23", "10", "96"),
+  TRANSPOSED("16", "530", "64"),  TRANSPOSED("17", "2", "64"), TRANSPOSED("23", "10", "96"), APART("24", "64", "4", "10", "20"),
 };
 static void check_candidate_of(const struct kernel *k, const struct candidate *c, const int64_t *sizes, struct arena *arena) {
   struct schedule s = {0};
