@@ -87,8 +87,8 @@ double op_vector_ns(enum scalar_op op, enum dtype dtype) {
 #define OVERLAPPED_SHARE 0.1        /* of the shorter of two things that go on at the same time */
 #define PLAIN_OVERLAPPED_SHARE 0.17 /* and of rows that the target reads in place (Zen 5) */
 #define STREAMED_SHARE 0.8          /* of the peak that rows reach while a far factor streams past, */
+#define LOADS_HIDDEN 2              /* begin in a cycle: as many hide behind multiply-adds of tiles */
 #define STREAMED_SUM 1              /* loads that a sum costs for each term, as it comes and goes for a few of them */
-#define LOADS 2                     /* begin in a cycle */
 #define PAGE_BYTES 4096
 #define CACHE_WAYS 8         /* of the first cache, lines of each of a page's sets */
 #define PAGES 1536           /* that it holds */
@@ -205,6 +205,11 @@ static double stream_cycles(const struct machine *machine, const struct product_
   bool is_slow = product_rows_stream(machine, w) && !product_rows_are_pages(w);
   return is_slow ? t->rows * w->bytes / LINE_BYTES * STREAM_LINE_CYCLES : 0;
 }
+/* How many times as long as its multiply-adds a tile's term takes, where loads begin too slowly to hide behind them. */
+static double held_by_loads(const struct machine *machine, double rows, double vectors) {
+  double loads = (rows + vectors) / machine->loads, fmas = rows * vectors / machine->fma_rate;
+  return machine->loads < LOADS_HIDDEN && loads > fmas ? loads / fmas : 1;
+}
 double product_tile_cycles(const struct machine *machine, const struct product_work *w, const struct tile *t, bool fetch) {
   const struct rates *rates = rates_of(machine);
   bool far = product_is_far(machine, w);
@@ -258,7 +263,7 @@ bool product_may_stream(const struct machine *machine, const struct product_work
 double product_stream_cycles(const struct machine *machine, const struct product_work *w, int64_t vectors) {
   double sums = w->m * (double)vectors, tiles = w->k * divide_up(w->width, w->lanes) / (double)vectors;
   double fmas = tiles * sums / machine->fma_rate / STREAMED_SHARE;
-  double loads = tiles * (w->m + (double)vectors + sums * STREAMED_SUM) / LOADS;
+  double loads = tiles * (w->m + (double)vectors + sums * STREAMED_SUM) / machine->loads;
   double lines = w->k * w->width * w->bytes / LINE_BYTES * rates_of(machine)->streamed_line, most = fmas > loads ? fmas : loads;
   return w->batch * (most > lines ? most : lines);
 }
@@ -294,6 +299,7 @@ double product_plain_cycles(const struct machine *machine, const struct product_
     return w->batch * (fmas + tiles + divide_up(w->m, PLAIN_ROWS) * w->k * w->width * rates->gather[place_of(machine, w)]);
   double lines = plain_lines(machine, w);
   fmas /= (w->is_computed ? COMPUTED_SHARE : 1) * aligned_share(machine, w);
+  fmas *= held_by_loads(machine, PLAIN_ROWS, vectors < PLAIN_VECTORS ? vectors : PLAIN_VECTORS);
   fmas /= (w->is_transposed ? PLAIN_ACROSS_SHARE : rates->plain_share) * (w->m < rates->plain_rows ? w->m / rates->plain_rows : 1);
   bool hides = rates->hides_lines && !product_is_paged(w);
   double cycles = (hides ? overlapped_by(fmas, lines, PLAIN_OVERLAPPED_SHARE) : fmas + lines) + tiles + once_far(machine, w);
@@ -314,6 +320,8 @@ static double block_step_cycles(const struct machine *machine, const struct tile
   double sums = t->rows * t->vectors, step = sums / (machine->fma_rate * share);
   if (fills_registers(machine, t->rows, t->vectors))
     step /= FULL_SHARE;
+  double held = sums / machine->fma_rate * held_by_loads(machine, t->rows, t->vectors);
+  step = step > held ? step : held;
   return sums > machine->fma_rate * LATENCY_CYCLES ? step : step / WAITING_SHARE;
 }
 #define STAYS_SHARE 0.99    /* of the rate of copied panels: vectors that come from L2 (Zen 5) */
@@ -356,7 +364,7 @@ double product_block_cycles(const struct machine *machine, const struct product_
 
 /* Of the peak, from all caches: a panel is one stream. */
 #define PANELS_SHARE 0.97
-#define PANELS_LOADS 1.87     /* in a cycle */
+#define PANELS_LOADS 0.935    /* of those that begin in a cycle */
 #define PANELS_ROW_MISSED 1.3 /* cycles of a row's element that the first cache has lost */
 #define PACK_CYCLES 0.6       /* an element that is packed ahead, */
 #define PACK_FAR_CYCLES 2.5   /* a far one */
@@ -374,7 +382,8 @@ static bool rows_fall_out(const struct product_work *w, double rows, double ways
   return apart >= LINE_BYTES && rows > lines_kept(apart, ways);
 }
 static double panel_tile_cycles(const struct machine *machine, const struct product_work *w, double rows, double vectors) {
-  double step = rows * vectors / (machine->fma_rate * panel_share(machine, rows, vectors)), loads = (rows + vectors) / PANELS_LOADS;
+  double loads = (rows + vectors) / (machine->loads * PANELS_LOADS);
+  double step = rows * vectors / (machine->fma_rate * panel_share(machine, rows, vectors));
   double bytes = vectors * w->lanes * w->bytes, least = PANELS_LATENCY;
   step = (step > loads ? step : loads) + (rows_fall_out(w, rows, CACHE_WAYS) ? rows * PANELS_ROW_MISSED : 0);
   step = overlapped(step, across_line(machine, w) + comes_line(machine, w, false));
@@ -455,7 +464,7 @@ double filter_plain_cycles(const struct machine *machine, const struct filter_wo
 
 /* A term is one load for each row and each vector; also where multiply-adds take longer, loads hold them up. */
 double filter_tile_cycles(const struct machine *machine, int64_t rows, int64_t vectors, double terms, const struct filter_stream *from) {
-  double loads = (double)(rows + vectors) / LOADS, fmas = (double)(rows * vectors) / machine->fma_rate;
+  double loads = (double)(rows + vectors) / machine->loads, fmas = (double)(rows * vectors) / machine->fma_rate;
   double step = loads > fmas ? loads : fmas;
   if (is_half(machine))
     return terms * (step + loads * LOAD_SHARE) / (from && !from->is_near ? STREAM_HALF_SHARE : NEAR_HALF_SHARE);
@@ -494,7 +503,7 @@ double conv_product_cycles(const struct machine *machine, const struct product_w
   return product_is_far(machine, w) && all < least ? least : all;
 }
 double conv_plain_cycles(const struct machine *machine, double vectors, double terms, double apart) {
-  return vectors * terms * (1 / machine->fma_rate / TESTED_SHARE + apart);
+  return vectors * terms * (1 / machine->fma_rate / TESTED_SHARE * LOADS_HIDDEN / machine->loads + apart);
 }
 /* A term of a tile of so many cycles, when its vectors of the filter are there. */
 static double term_cycles(const struct machine *machine, double step, double terms, double bytes, enum filter_place place) {
@@ -507,7 +516,7 @@ static double term_cycles(const struct machine *machine, double step, double ter
   return overlapped_by(step, second, rates_of(machine)->conv_second);
 }
 double conv_tile_cycles(const struct machine *machine, int64_t rows, int64_t vectors, double terms, enum filter_place place) {
-  double sums = (double)(rows * vectors), fmas = sums / machine->fma_rate, loads = (double)(rows + vectors) / LOADS;
+  double sums = (double)(rows * vectors), fmas = sums / machine->fma_rate, loads = (double)(rows + vectors) / machine->loads;
   double bytes = (double)(vectors * machine->vector_bytes), step = term_cycles(machine, fmas > loads ? fmas : loads, terms, bytes, place);
   bool is_wide = terms * bytes > (double)machine->bytes[LEVEL_L2] / 2;
   step /= place == FILTER_COPIED && is_wide ? rates_of(machine)->conv_strip : 1;
@@ -521,7 +530,7 @@ double conv_copy_cycles(const struct machine *machine, double bytes, double turn
 double depthwise_tile_cycles(const struct machine *machine, int64_t rows, int64_t vectors, double terms, double taps, double apart) {
   double sums = (double)(rows * vectors), columns = (double)(rows - 1) * apart + taps;
   columns = columns < (double)rows * taps ? columns : (double)rows * taps; /* that lie apart: some are never met */
-  double fmas = sums / machine->fma_rate, loads = (double)vectors * (columns / taps + 1) / LOADS;
+  double fmas = sums / machine->fma_rate, loads = (double)vectors * (columns / taps + 1) / machine->loads;
   double step = fmas > loads ? fmas : loads;
   step = step > LATENCY_CYCLES ? step : LATENCY_CYCLES;
   return terms * step / TERM_SHARE + TILE_CYCLES + sums * STORE_CYCLES;
@@ -537,6 +546,6 @@ double depthwise_filter_cycles(const struct machine *machine, int64_t sums, doub
                                double bytes) {
   double fmas = (double)sums / machine->fma_rate, pairs = divide_up((double)(vectors * machine->vector_bytes), PAIR_BYTES);
   double far = bytes > (double)machine->bytes[LEVEL_L2] ? AHEAD_SHARE * places * pairs * PAIR_BYTES / machine->bandwidth[LEVEL_L3] : 0;
-  double step = fmas > loads / LOADS ? fmas : loads / LOADS;
+  double step = fmas > loads / machine->loads ? fmas : loads / machine->loads;
   return terms * ((step > LATENCY_CYCLES ? step : LATENCY_CYCLES) / TERM_SHARE + far);
 }

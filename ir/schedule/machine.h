@@ -24,6 +24,7 @@ struct machine {
   uint32_t registers;    /* of vectors */
   bool has_fma;
   double fma_rate;          /* vector multiply-adds a cycle */
+  double loads;             /* vectors, or elements for all lanes, that it loads in a cycle beside those */
   int64_t bytes[LEVELS];    /* that one core can use of a level; memory: no limit */
   double bandwidth[LEVELS]; /* bytes a cycle that one core reads from a level */
   bool is_strict;           /* --math strict: only what keeps all values is chosen for it */

@@ -1,7 +1,7 @@
 /* rates.h: what was measured on each class of machines, where classes differ; cost.c computes with it.
  *
- * Classes: 512-bit vectors, two multiply-adds of them a cycle, and the same with a second cache that delivers one each cycle; one
- * multiply-add of them a cycle; 256-bit vectors and 16 registers.
+ * Classes: 512-bit vectors, two multiply-adds of them a cycle; the same with fewer than two loads beside them; the same with a second cache
+ * that delivers one each cycle; one multiply-add of them a cycle; 256-bit vectors and 16 registers.
  *
  * Owner: static. Safe for many threads. */
 #ifndef TFC_IR_SCHEDULE_RATES_H
