@@ -2,6 +2,7 @@
 #include "compiler/loop/loop_factors.h"
 
 #include "compiler/edit/flow_edit.h"
+#include "compiler/edit/flow_kernel.h"
 #include "compiler/loop/loop_edit.h"
 #include "compiler/loop/loop_form.h"
 #include "compiler/loop/loop_rows.h"
@@ -123,21 +124,10 @@ static value_id factor_outside(const struct loop_moves *m, value_id v, enum fact
 value_id loop_append_kernel(const struct loop_moves *m, const struct flow_node *like, struct kernel *kernel, const value_id *in,
                             struct flow_value result) {
   const struct flow_node *n = moves_loop(m);
-  struct flow *f = m->flow;
-  flow_id id;
-  struct flow_node *made = flow_append(f, FLOW_KERNEL, like, n->task, &id);
-  made->kernel = kernel;
+  struct flow_node *made = flow_append_kernel(m->flow, like, n->task, kernel, in, result);
   made->guards = n->guards;
   made->guard_count = n->guard_count;
-  made->args = ARENA_ARRAY(f->arena, struct flow_arg, kernel->buffers.count + 1);
-  value_id out = flow_append_output(f, made, id, result);
-  for (uint32_t i = 0; i < kernel->buffers.count; i++) {
-    bool is_in = kernel->buffers.items[i].mode == BUFFER_IN;
-    made->args[i].value = is_in ? in[i] : out;
-    if (is_in)
-      vec_push(&made->inputs, in[i]);
-  }
-  return out;
+  return made->outputs.items[0];
 }
 value_id loop_append_product(const struct loop_moves *m, const struct flow_node *p, struct kernel *kernel, const enum factor_kind *kinds,
                              struct flow_value result) {

@@ -38,4 +38,7 @@ value_id loop_append_kernel(const struct loop_moves *m, const struct flow_node *
 value_id loop_append_product(const struct loop_moves *m, const struct flow_node *product, struct kernel *kernel,
                              const enum factor_kind *kinds, struct flow_value result);
 
+/* Whether a product of the body is worth making for all turns in front of the loop (loop_products.c). */
+bool loop_product_goes_in_front(const struct loop_moves *m, struct flow_node *product);
+
 #endif

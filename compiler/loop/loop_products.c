@@ -47,10 +47,17 @@ static void replace_rows(const struct turn_product *p, value_id v, value_id arra
     if (moves_body(&p->moves)->results.items[i] == v)
       flow_replace_uses(p->moves.flow, n->outputs.items[i], array);
 }
+static bool find_factors(struct turn_product *p) {
+  p->kinds = ARENA_ARRAY(p->moves.flow->arena, enum factor_kind, p->product->kernel->buffers.count + 1);
+  return loop_factors_find(&p->moves, p->product, p->kinds);
+}
+bool loop_product_goes_in_front(const struct loop_moves *m, struct flow_node *product) {
+  struct turn_product p = {.moves = *m, .product = product};
+  return loop_may_move(product) && find_factors(&p) && is_there_before(&p) && make_product(&p);
+}
 static bool move_product(struct turn_product *p) {
   struct flow *f = p->moves.flow, *body = moves_body(&p->moves);
-  p->kinds = ARENA_ARRAY(f->arena, enum factor_kind, p->product->kernel->buffers.count + 1);
-  if (!loop_factors_find(&p->moves, p->product, p->kinds))
+  if (!find_factors(p))
     return false;
   value_id v = p->product->outputs.items[0];
   bool in_front = is_there_before(p);

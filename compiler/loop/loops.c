@@ -111,6 +111,11 @@ static bool make_rows(const struct build *b, struct flow *f) {
   any |= loops_array_rows(b, f);
   return loops_hand_rows_on(b, f) || any;
 }
+/* Sums are added up in another order. */
+static bool add_up_anew(const struct build *b, struct flow *f) {
+  bool any = each_flow(b, f, loops_part_products);
+  return each_flow(b, f, loops_sum_behind) || any;
+}
 static void drop_unused(struct flow *f) {
   do
     flow_drop_dead(f);
@@ -128,7 +133,7 @@ status pass_loops(struct build *b) {
     do /* a list or an array that nobody needs any more hides no other one */
       drop_unused(f);
     while (each_flow(b, f, make_rows));
-    bool moves = b->options.math != MATH_STRICT && each_flow(b, f, loops_sum_behind); /* sums are added up in another order */
+    bool moves = b->options.math != MATH_STRICT && add_up_anew(b, f);
     moves |= each_flow(b, f, loops_move_products);
     if (each_flow(b, f, loops_hand_rows_on) || moves)
       drop_unused(f);

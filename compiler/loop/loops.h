@@ -16,6 +16,9 @@ bool loops_list_rows(const struct build *build, struct flow *flow);
 /* The same of tensor arrays, whose handles all calls share. */
 bool loops_array_rows(const struct build *build, struct flow *flow);
 
+/* Products of which a factor is values beside each other, some of them rows: one for each, and their sum. */
+bool loops_part_products(const struct build *build, struct flow *flow);
+
 /* Variables to which each turn adds a product: one product behind the loop. */
 bool loops_sum_behind(const struct build *build, struct flow *flow);
 

@@ -4,6 +4,7 @@
  * of one value that want the same panels are one wish, which is granted when all of them together gain more than the panels cost. */
 #include "compiler/pass/layout.h"
 
+#include <float.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -126,8 +127,8 @@ static uint32_t buffer_of(const struct reader *r) {
     i++;
   return i;
 }
-/* Cycles that one run of the kernel saves, on the CPU that saves least; 0: none. before: what it takes now, by CPU. */
-static double run_gain(const struct layouter *l, const struct reader *r, int number, const struct panels *panels, const double *before) {
+/* Cycles that one run of the kernel saves, on the CPU that saves least; below 0: that it loses. before: what it takes now, by CPU. */
+static double run_gain(const struct layouter *l, const struct reader *r, const struct panels *panels, const double *before) {
   struct build *b = l->build;
   struct flow_node trial = *r->node; /* its lists are the clone's own */
   double least = 0;
@@ -135,8 +136,8 @@ static double run_gain(const struct layouter *l, const struct reader *r, int num
   memset(&trial.outputs, 0, sizeof trial.outputs);
   panels_read(r->scope->flow, &trial, buffer_of(r), panels, r->value);
   for (uint32_t i = 0; i < b->cpus.count; i++) {
-    double after = nest_cycles(trial.kernel, number, cpu_machine(&b->cpus, i), &b->arena, true);
-    double gain = after > 0 && after < before[i] ? before[i] - after : 0;
+    double after = nest_cycles(trial.kernel, r->number, cpu_machine(&b->cpus, i), &b->arena, true);
+    double gain = after > 0 ? before[i] - after : -DBL_MAX;
     least = i == 0 || gain < least ? gain : least;
   }
   vec_free(&trial.inputs);
@@ -175,16 +176,22 @@ static bool takes_once(const struct reader *r) {
     count += r->node->args[i].value == r->value;
   return r->value && count == 1;
 }
-/* The panels that gain most. */
-static double best_panels(const struct layouter *l, const struct reader *r, int number, const struct contraction *c, struct panels *out) {
+/* What a run of its nest takes now, by CPU. */
+static const double *cycles_before(const struct layouter *l, const struct reader *r) {
   struct build *b = l->build;
-  int64_t width = vector_width(b, c->dtype);
-  double most = 0, *before = ARENA_ARRAY(&b->arena, double, b->cpus.count);
+  double *before = ARENA_ARRAY(&b->arena, double, b->cpus.count);
+  for (uint32_t i = 0; i < b->cpus.count; i++)
+    before[i] = nest_cycles(r->node->kernel, r->number, cpu_machine(&b->cpus, i), &b->arena, false);
+  return before;
+}
+/* The panels that gain most; 0: none gain. */
+static double best_panels(const struct layouter *l, const struct reader *r, const struct contraction *c, struct panels *out) {
+  int64_t width = vector_width(l->build, c->dtype);
+  const double *before = width ? cycles_before(l, r) : NULL;
+  double most = 0;
   struct panels panels;
-  for (uint32_t i = 0; width && i < b->cpus.count; i++)
-    before[i] = nest_cycles(r->node->kernel, number, cpu_machine(&b->cpus, i), &b->arena, false);
   for (int vectors = 1; width && vectors <= VECTORS_MAX; vectors++) {
-    double gain = panels_of(c, width * vectors, &panels) ? run_gain(l, r, number, &panels, before) : 0;
+    double gain = panels_of(c, width * vectors, &panels) ? run_gain(l, r, &panels, before) : 0;
     if (gain > most) {
       most = gain;
       *out = panels;
@@ -205,14 +212,16 @@ static void add_reader(struct layouter *l, const struct reader *r, const struct 
 }
 /* In front of the loop that the reader is in, or loops around it, the value may be brought into panels in each step. */
 static bool is_invariant(const struct reader *r) { return r->scope != r->source.scope && is_certain(r, &r->source); }
-static void add_wish(struct layouter *l, struct reader *r, int number, const struct contraction *c) {
+static void add_wish(struct layouter *l, struct reader *r, const struct contraction *c) {
   struct panels panels;
   if (!takes_once(r) || !find_source(l, r->scope, r->value, &r->source))
     return;
   bool is_known = r->source.data || is_invariant(r);
   if (!is_known && !r->source.var)
     return;
-  r->gain = best_panels(l, r, number, c, &panels) * layout_runs(r->scope, NULL);
+  r->gain = best_panels(l, r, c, &panels) * layout_runs(r->scope, NULL);
+  if (r->gain <= 0 && r->source.var)
+    vec_push(&l->others, *r);
   if (r->gain <= 0)
     return;
   r->source.var = is_whole(&panels) ? r->source.var : 0; /* a variable lies in panels as a whole */
@@ -227,8 +236,33 @@ static void look_at_kernel(struct layouter *l, struct scope *s, struct flow_node
     bool is_product = contraction_find(&uses, nest.top, &c) && (c.dtype == DTYPE_FLOAT || c.dtype == DTYPE_DOUBLE);
     if (!is_product || c.load[1] == NO_EXPR || c.test || c.is_ragged)
       continue;
-    struct reader r = {.scope = s, .node = n, .value = n->args[expr_get(n->kernel, c.load[1])->imm].value};
-    add_wish(l, &r, nest.number, &c);
+    struct reader r = {.scope = s, .node = n, .number = nest.number, .value = n->args[expr_get(n->kernel, c.load[1])->imm].value};
+    add_wish(l, &r, &c);
+  }
+}
+/* Whether the reader's nest can have what it reads in these panels. */
+static bool may_have(const struct layouter *l, const struct reader *r, const struct panels *panels) {
+  struct kernel_uses uses;
+  struct contraction c;
+  struct panels own;
+  struct nest n = nest_first(r->node->kernel, &uses, cpu_machine(&l->build->cpus, 0), &l->build->arena);
+  while (n.number < r->number)
+    nest_next(&n);
+  return contraction_find(&uses, n.top, &c) && panels_of(&c, panels->width, &own) && panels_equal(&own, panels);
+}
+/* Who gains nothing has the panels of others where he loses less than the dense value costs, which would be made for him. */
+static void join_others(struct layouter *l, struct wish *w) {
+  for (uint32_t i = 0; w->source.var && i < l->others.count; i++) {
+    struct reader r = l->others.items[i];
+    if (r.source.var != w->source.var || !may_have(l, &r, &w->panels))
+      continue;
+    double runs = layout_runs(r.scope, NULL);
+    r.gain = run_gain(l, &r, &w->panels, cycles_before(l, &r)) * runs;
+    r.is_joined = true;
+    if (r.gain < -layout_pack_cycles(l, &w->panels, w->dtype) * runs)
+      continue;
+    w->gain += r.gain;
+    vec_push(&w->readers, r);
   }
 }
 static void look_at_scope(struct layouter *l, struct scope *s) {
@@ -384,7 +418,7 @@ static void leave_to_loops(struct layouter *l, uint32_t wish) {
   for (uint32_t i = 0; i < w.readers.count; i++) {
     struct reader r = w.readers.items[i];
     r.source.var = 0;
-    if (is_invariant(&r))
+    if (!r.is_joined && is_invariant(&r))
       add_reader(l, &r, &w.panels, w.dtype);
   }
 }
@@ -418,6 +452,8 @@ status pass_layout(struct build *b) {
   layout_find_held(&l);
   for (uint32_t i = 0; i < l.scopes.count; i++)
     look_at_scope(&l, l.scopes.items[i]);
+  for (uint32_t i = 0; i < l.wishes.count; i++)
+    join_others(&l, &l.wishes.items[i]);
   expect_packs(&l, 0);
   uint32_t first = l.wishes.count;
   hold_variables(&l);
@@ -434,6 +470,7 @@ status pass_layout(struct build *b) {
     vec_free(&l.wishes.items[i].placed);
   }
   vec_free(&l.wishes);
+  vec_free(&l.others);
   vec_free(&l.scopes);
   layout_free_held(&l);
   return result;

@@ -28,7 +28,9 @@ struct reader {
   struct flow_node *node;
   value_id value; /* of one of its buffers */
   struct source source;
-  double gain; /* cycles of a step */
+  int number;     /* of the nest that reads it */
+  double gain;    /* cycles of a step */
+  bool is_joined; /* to a wish of others: it gains nothing itself, but loses less than having the value dense would cost */
 };
 /* Readers of one value that want the same panels. */
 struct wish {
@@ -57,6 +59,7 @@ struct held {
 struct layouter {
   struct build *build;
   VEC(struct wish) wishes;
+  VEC(struct reader) others; /* of variables, which wish for nothing */
   VEC(struct scope *) scopes;
   struct held *held; /* by variable */
 };

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "compiler/edit/flow_edit.h"
+#include "compiler/edit/flow_kernel.h"
 
 uint32_t sync_workers(const struct build *b) {
   uint32_t count = 0;
@@ -173,57 +174,6 @@ static void find_led(struct round *r) {
   free(users);
 }
 
-/* A kernel that gives each element of its inputs, or what `op` makes of the elements of two. */
-static value_id add_map(struct round *r, const struct flow_node *named, const char *name, enum scalar_op op, value_id a, value_id b) {
-  struct flow *f = r->flow;
-  struct flow_value x = f->values.items[a];
-  struct kernel *k = kernel_create(f->arena, name);
-  kernel_dim dims[LIMIT_RANK];
-  dim *sizes = ARENA_ARRAY(f->arena, dim, LIMIT_RANK);
-  expr_id index[LIMIT_RANK];
-  for (int d = 0; d < x.rank; d++) {
-    int64_t size;
-    if (dim_is_const(f->dims, dim_resolve(f->dims, x.dims[d]), &size)) {
-      dims[d] = size;
-      continue;
-    }
-    sizes[k->size_count] = x.dims[d];
-    dims[d] = DIM_OF_SIZE(k->size_count);
-    k->size_count++;
-  }
-  uint32_t inputs = b ? 2 : 1;
-  for (uint32_t i = 0; i <= inputs; i++)
-    kernel_add_buffer(k, x.dtype, i < inputs ? BUFFER_IN : BUFFER_OUT, x.rank, dims);
-  struct stmt **tail = &k->body;
-  for (int d = 0; d < x.rank; d++) {
-    struct stmt *loop = stmt_for(k, tail, LOOP_PAR, expr_dim(k, dims[d]));
-    index[d] = expr_local(k, loop->local);
-    tail = &loop->body;
-  }
-  for (int part = 0; part < (dtype_is_complex(x.dtype) ? 2 : 1); part++) {
-    expr_id value = expr_load(k, 0, part, index, x.rank);
-    if (b)
-      value = expr_binary(k, op, value, expr_load(k, 1, part, index, x.rank));
-    stmt_store(k, tail, inputs, part, index, x.rank, value);
-    while (*tail)
-      tail = &(*tail)->next;
-  }
-  flow_id id;
-  struct flow_node *n = flow_append(f, FLOW_KERNEL, named, r->task, &id);
-  n->kernel = k;
-  n->sizes = sizes;
-  n->args = ARENA_ARRAY(f->arena, struct flow_arg, inputs + 1);
-  n->args[0].value = a;
-  vec_push(&n->inputs, a);
-  if (b) {
-    n->args[1].value = b;
-    vec_push(&n->inputs, b);
-  }
-  value_id out = flow_append_output(f, n, id, x);
-  n->args[inputs].value = out;
-  return out;
-}
-
 /* ---- new values ---- */
 
 static value_id value_after(struct round *r, flow_id update);
@@ -278,7 +228,7 @@ static value_id find_value_after(struct round *r, flow_id update) {
       if (node_touch(n, i, &var) == TOUCH_UPDATE)
         break;
     old = value_before(r, update, var);
-    new = old ? add_map(r, n, "new_value", op, old, n->inputs.items[0]) : NO_VALUE;
+    new = old ? flow_append_map(r->flow, n, r->task, "new_value", op, old, n->inputs.items[0]) : NO_VALUE;
     if (new) {
       struct flow_node *sum = vec_last(&r->flow->nodes);
       sum->guards = n->guards;
@@ -465,7 +415,7 @@ static void read_before(struct round *r, flow_id given, flow_id led, uint32_t co
       node_follow(f->nodes.items[r->behind[id] ? led : given], id);
       continue;
     }
-    value_id v = n->outputs.items[0], copy = add_map(r, n, "copy", SCALAR_NONE, v, NO_VALUE);
+    value_id v = n->outputs.items[0], copy = flow_append_map(f, n, r->task, "copy", SCALAR_NONE, v, NO_VALUE);
     flow_id made = f->values.items[copy].producer;
     struct flow_node *k = f->nodes.items[made];
     k->stateful = true; /* not fused with its users: they run later */

@@ -77,14 +77,14 @@ static void index_rows(struct kernel *k, const bool *is_row, uint32_t turn) {
 struct rewrite {
   struct arena work;
   struct kernel *k;
+  struct kernel_uses uses; /* of what it was */
   struct contraction c;
 };
 static bool begin_rewrite(struct rewrite *r, const struct kernel *k, const bool *is_row) {
-  struct kernel_uses uses;
   arena_init(&r->work);
   r->k = schedule_copy(k, &r->work);
-  kernel_uses_find(r->k, &r->work, &uses);
-  return r->k->body && !r->k->body->next && !r->k->size_count && contraction_find(&uses, r->k->body, &r->c) && !r->c.is_ragged &&
+  kernel_uses_find(r->k, &r->work, &r->uses);
+  return r->k->body && !r->k->body->next && !r->k->size_count && contraction_find(&r->uses, r->k->body, &r->c) && !r->c.is_ragged &&
          stores_the_sum(&r->c) && has_row(&r->c, is_row) && has_room(r->k, is_row);
 }
 /* Rows get their dimension. */
@@ -150,6 +150,57 @@ struct kernel *kernel_each_turn(const struct kernel *k, const bool *is_row, int6
     uint32_t turn = wrap_loop(r.k, (struct stmt *)r.c.top, LOOP_PAR, turns);
     store_rows(&r, turns, turn);
     lengthen_rows(&r, is_row, turns, turn);
+    made = schedule_copy(r.k, arena);
+  }
+  end_rewrite(&r);
+  return made;
+}
+
+/* ---- some of the terms ---- */
+
+/* The loop of terms whose variable is the index along `dim` where the factor is loaded, and no part of another; NULL: there is none. */
+static struct stmt *loop_of_terms(const struct rewrite *r, expr_id load, int dim) {
+  const struct contraction *c = &r->c;
+  const struct stmt *found = NULL;
+  for (int i = c->par_count; i < c->axis_count; i++)
+    if (expr_is_local(r->k, expr_operand(r->k, load, dim), c->axes[i].loop->local))
+      found = c->axes[i].loop;
+  for (int i = 0; found && i < expr_get(r->k, load)->count; i++)
+    if (i != dim && uses_local(&r->uses, expr_operand(r->k, load, i), found->local))
+      return NULL;
+  return (struct stmt *)found;
+}
+static void narrow_dim(struct kernel *k, struct kernel_buffer *b, int dim, int64_t count) {
+  b->dims = arena_copy(k->arena, b->dims, sizeof *b->dims * (size_t)b->rank);
+  b->dims[dim] = count;
+}
+/* Its variable counts from `from` on, but where the part is loaded. */
+static void shift_terms(struct kernel *k, expr_id load, int dim, uint32_t term, int64_t from) {
+  struct copy c;
+  expr_id index[LIMIT_RANK];
+  copy_begin(&c, k, k);
+  c.local[term] = expr_binary(k, SCALAR_ADD, expr_local(k, term), number(k, from));
+  const struct expr x = *expr_get(k, load); /* a copy: new expressions move it */
+  for (int i = 0; i < x.count; i++)
+    index[i] = i == dim ? expr_local(k, term) : copy_expr(&c, expr_operand(k, load, i));
+  c.memo[load] = expr_load(k, (uint32_t)x.imm, x.part, index, x.count);
+  replace_exprs(&c, k->body);
+  copy_end(&c);
+}
+
+static bool is_wide_float(enum dtype dtype) { return dtype == DTYPE_FLOAT || dtype == DTYPE_DOUBLE; }
+struct kernel *kernel_of_terms(const struct kernel *k, uint32_t part, int dim, int64_t from, int64_t count, struct arena *arena) {
+  struct rewrite r;
+  struct kernel *made = NULL;
+  bool *is_part = ARENA_ARRAY(arena, bool, k->buffers.count + 1);
+  is_part[part] = true;
+  int other = begin_rewrite(&r, k, is_part) && is_wide_float(r.c.dtype) ? steady_factor(&r.c, is_part) : -1;
+  expr_id load = other >= 0 ? r.c.load[1 - other] : NO_EXPR;
+  struct stmt *loop = load != NO_EXPR && !r.c.test && r.c.factor[1 - other] == load ? loop_of_terms(&r, load, dim) : NULL;
+  if (loop) {
+    shift_terms(r.k, load, dim, loop->local, from);
+    narrow_dim(r.k, &r.k->buffers.items[part], dim, count);
+    loop->value = number(r.k, count);
     made = schedule_copy(r.k, arena);
   }
   end_rewrite(&r);

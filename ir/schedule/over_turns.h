@@ -1,4 +1,4 @@
-/* over_turns.h: what a kernel makes in each turn of a loop, made at once: as one sum over all turns, or for each of them.
+/* over_turns.h: what a kernel makes in each turn of a loop, made at once: as one sum over all turns, or for each of them; or a part of it.
  *
  * A weight that all turns of a loop read has a gradient that is the sum of a product in each turn. Where both factors of all turns are
  * there after the loop, one product is the whole sum: it has as many times the terms, and its result is written once. */
@@ -18,5 +18,10 @@ struct kernel *kernel_over_turns(const struct kernel *k, const bool *is_row, int
  * uses an element of a factor that is no row, *steady: the argument of that. Owner: the arena. */
 struct kernel *kernel_each_turn(const struct kernel *k, const bool *is_row, int64_t turns, struct arena *arena, int64_t *uses,
                                 uint32_t *steady);
+
+/* For a kernel of one nest that stores a sum of products of single or double precision as it is, over constant extents: the same sum over `count` terms from
+ * `from` on, where argument `part` has those alone along dimension `dim`, and the other factor has all. NULL: it is no such kernel, or
+ * more than one loop of terms walks through that dimension. Owner: the arena. */
+struct kernel *kernel_of_terms(const struct kernel *k, uint32_t part, int dim, int64_t from, int64_t count, struct arena *arena);
 
 #endif

@@ -14,7 +14,7 @@ static const struct tile fed_tiles[] = {{2, 8, 8.4}, {4, 4, 8.2}, {6, 4, 12.2}, 
 static const struct tile narrow_tiles[] = {{2, 4, 4.6}, {4, 3, 6.6}, {6, 2, 6.15}, {4, 2, 4.2}, {0, 0, 0}};
 
 /* What is alike for 512-bit vectors. */
-#define WIDE .plain_rows = 8, .turned_square = 0.3, .filter_pixel = DBL_MAX, .filter_crowded = 1
+#define WIDE .turned_square = 0.3, .filter_pixel = DBL_MAX, .filter_crowded = 1
 /* And where caches lag behind multiply-adds, whether one of them starts in a cycle or two. */
 #define LAGGING WIDE, .streamed_rows = 2 /* more hide the lines that they wait for */
 
@@ -28,6 +28,7 @@ static const struct tile narrow_tiles[] = {{2, 4, 4.6}, {4, 3, 6.6}, {6, 2, 6.15
            .conv_strip = 0.85, .filter_near = 0.53, .filter_parts = 1.2, .filter_far = 0.15, .filter_stream = 0.84, .filter_apart = 0.9, \
            .filter_line = {6, 14}
 static const struct rates two_wide = {MESHED,
+                                      .plain_rows = 8,
                                       .tiles = wide_tiles,
                                       .across = {0.9, 0.9},
                                       .across_comes = {30, 40},
@@ -38,6 +39,7 @@ static const struct rates two_wide = {MESHED,
                                       .conv_pair = {10.2, 14}}; /* 8.6 where nobody else asks that cache, when a copy is as fast */
 /* The same where loads hold up multiply-adds, and lanes that are gathered take twice as long. */
 static const struct rates held_wide = {MESHED,
+                                       .plain_rows = 5,
                                        .tiles = held_tiles,
                                        .across = {3, 3},
                                        .across_comes = {30, 24},
@@ -47,6 +49,7 @@ static const struct rates held_wide = {MESHED,
                                        .turned_copy = 3,
                                        .conv_pair = {13, 16}};
 static const struct rates fed_wide = {WIDE,
+                                      .plain_rows = 8,
                                       .turned_copy = 1.2,
                                       .tiles = fed_tiles,
                                       .unaligned = 1,
@@ -84,6 +87,7 @@ static const struct rates fed_wide = {WIDE,
                                       .conv_pair = {8.5, 15},
                                       .conv_strip = 1};
 static const struct rates one_wide = {LAGGING,
+                                      .plain_rows = 8,
                                       .tiles = wide_tiles,
                                       .turned_copy = 1.2,
                                       .unaligned = 1,

@@ -207,6 +207,15 @@ def loop_sums():
     tf.train.GradientDescentOptimizer(0.1).minimize(tf.reduce_sum(h), name="train")
 
 
+@case("loops", "--cpu", "x86-64-v4", "--entry", "main: x -> y")
+def loop_parts():
+    """A cell of TensorFlow 1 reads its input and its state as one: the product with the input is in front of the loop."""
+    w = tf.get_variable("w", [3 + 8, 8], use_resource=True)
+    x = tf.TensorArray(tf.float32, 5).unstack(x_of(5, 2, 3))
+    cell = lambda i, h: (i + 1, tf.tanh(tf.matmul(tf.concat([x.read(i), h], 1), w)))
+    tf.identity(tf.while_loop(lambda i, _: i < 5, cell, (0, tf.zeros([2, 8])))[1], name="y")
+
+
 @case("loops", "--cpu", "x86-64-v4", "--entry", "main: x -> | train")
 def loop_lists():
     """A recurrent layer: its lists are rows, the input's part of the products is in front of the loop, that of its gradient behind it."""
@@ -249,7 +258,7 @@ def sparse_adagrad():
     tf.train.AdagradOptimizer(0.1).minimize(loss, name="train")
 
 
-@case("fuse", "--entry", "main: x, w, b -> y")
+@case("fuse", "--cpu", "x86-64-v3", "--entry", "main: x, w, b -> y")
 def conv_bias_relu():
     conv = tf.nn.conv2d(x_of(None, 8, 8, 3), x_of(3, 3, 3, 16, name="w"), strides=2, padding="SAME")
     tf.nn.relu(tf.nn.bias_add(conv, x_of(16, name="b")), name="y")

@@ -1,4 +1,5 @@
-/* test_over_turns.c: what a kernel makes in each turn, as one sum over all of them and for each: its text, its values, and what is none. */
+/* test_over_turns.c: what a kernel makes in each turn, as one sum over all of them, for each, and in parts: its text, its values, and what is
+ * none. */
 #include <stdbool.h>
 #include <string.h>
 
@@ -182,6 +183,90 @@ static void no_other_is_made_for_each(void **state) {
   }
 }
 
+/* ---- some of the terms ---- */
+
+/* c[m,n] = a[m,k] * b[k,n], over 5 terms */
+#define JOINED(row, value)                                                                                                       \
+  "kernel k(in a: f32[3,5], in b: f32[5,4], out c: f32[3,4]) { par i0 < 3 { par i1 < 4 { var v0: f32 = 0:f32 red i2 < 5 { v0 = " \
+  "add(v0, mul(a[i0," row "], " value ")) } c[i0,i1] = v0 } } }"
+
+static void a_product_is_made_of_some_of_its_terms(void **state) {
+  (void)state;
+  struct arena arena;
+  arena_init(&arena);
+  const struct kernel *k = parsed(JOINED("i2", "b[i2,i1]"), &arena);
+  struct kernel *made = kernel_of_terms(k, 0, 1, 2, 3, &arena);
+  assert_non_null(made);
+  assert_int_equal(kernel_verify(made), OK);
+  assert_string_equal(kernel_print(made, &arena), "kernel k(in a: f32[3,3], in b: f32[5,4], out c: f32[3,4]) {\n"
+                                                  "  par i0 < 3 {\n"
+                                                  "    par i1 < 4 {\n"
+                                                  "      var v0: f32 = 0:f32\n"
+                                                  "      red i2 < 3 {\n"
+                                                  "        v0 = add(v0, mul(a[i0,i2], b[add(i2, 2),i1]))\n"
+                                                  "      }\n"
+                                                  "      c[i0,i1] = v0\n"
+                                                  "    }\n"
+                                                  "  }\n"
+                                                  "}\n");
+  made = kernel_of_terms(k, 1, 0, 1, 2, &arena); /* the other factor's */
+  assert_non_null(made);
+  assert_int_equal(kernel_verify(made), OK);
+  assert_int_equal(made->buffers.items[0].dims[1], 5);
+  assert_int_equal(made->buffers.items[1].dims[0], 2);
+  arena_deinit(&arena);
+}
+
+static void its_parts_add_up_to_the_whole(void **state) {
+  (void)state;
+  struct arena arena;
+  arena_init(&arena);
+  float a[15], left[6], right[9], b[20], whole[12], first[12], second[12];
+  const struct kernel *k = parsed(JOINED("i2", "b[i2,i1]"), &arena);
+  for (int i = 0; i < 20; i++)
+    b[i] = (float)(i % 7 - 3);
+  for (int i = 0; i < 15; i++) {
+    a[i] = (float)(i % 4 - 1);
+    *(i % 5 < 2 ? &left[i / 5 * 2 + i % 5] : &right[i / 5 * 3 + i % 5 - 2]) = a[i];
+  }
+  assert_int_equal(kernel_eval(k, (void *[]){a, b, whole}, NULL), OK);
+  assert_int_equal(kernel_eval(kernel_of_terms(k, 0, 1, 0, 2, &arena), (void *[]){left, b, first}, NULL), OK);
+  assert_int_equal(kernel_eval(kernel_of_terms(k, 0, 1, 2, 3, &arena), (void *[]){right, b, second}, NULL), OK);
+  for (int i = 0; i < 12; i++)
+    assert_true(whole[i] == first[i] + second[i]);
+  arena_deinit(&arena);
+}
+
+static void no_other_is_made_of_some(void **state) {
+  (void)state;
+  static const struct {
+    const char *name, *text;
+    uint32_t part;
+    int dim;
+  } others[] = {
+    {"along the rows", JOINED("i2", "b[i2,i1]"), 0, 0},
+    {"along the columns", JOINED("i2", "b[i2,i1]"), 1, 1},
+    {"not one term after the other", JOINED("sub(4, i2)", "b[i2,i1]"), 0, 1},
+    {"both factors are the part", JOINED("i2", "a[i0,i2]"), 0, 1},
+    {"the factor is computed", JOINED("i2", "max(b[i2,i1], 0:f32)"), 1, 0},
+    {"of whole numbers, for which nothing was measured",
+     "kernel k(in a: i32[3,5], in b: i32[5,4], out c: i32[3,4]) { par i0 < 3 { par i1 < 4 { var v0: i32 = 0:i32 red i2 < 5 { v0 = add(v0, "
+     "mul(a[i0,i2], b[i2,i1])) } c[i0,i1] = v0 } } }",
+     0, 1},
+    {"one more than the sum is stored",
+     "kernel k(in a: f32[3,5], in b: f32[5,4], out c: f32[3,4]) { par i0 < 3 { par i1 < 4 { var v0: f32 = 0:f32 red i2 < 5 { v0 = add(v0, "
+     "mul(a[i0,i2], b[i2,i1])) } c[i0,i1] = add(v0, 1:f32) } } }",
+     0, 1},
+  };
+  for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+    struct arena arena;
+    arena_init(&arena);
+    if (kernel_of_terms(parsed(others[i].text, &arena), others[i].part, others[i].dim, 1, 2, &arena))
+      test_fail("%s: it is made of some of its terms", others[i].name);
+    arena_deinit(&arena);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_product_goes_over_all_turns),
@@ -190,6 +275,9 @@ int main(void) {
     cmocka_unit_test(a_product_is_made_for_each_turn),
     cmocka_unit_test(each_value_has_the_bits_of_its_turn),
     cmocka_unit_test(no_other_is_made_for_each),
+    cmocka_unit_test(a_product_is_made_of_some_of_its_terms),
+    cmocka_unit_test(its_parts_add_up_to_the_whole),
+    cmocka_unit_test(no_other_is_made_of_some),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
