@@ -62,6 +62,8 @@ struct blocked {
 #define AHEAD_ROWS 8          /* of a first factor that is copied, */
 #define AHEAD_SQUARES 2       /* squares of a second factor along the sum */
 #define HINTS_MAX 32          /* lines in a turn */
+#define FLAT_ROWS 6           /* of a tile */
+#define FLAT_VECTORS 4        /* of columns */
 #define NARROW_STRIPS 2       /* of a narrow task, of two vectors each, */
 #define NARROW_TASKS 4        /* at least: for fewer columns others have parts of the rows */
 #define NARROW_TERMS 128      /* of which its block has so many terms, */
@@ -70,10 +72,18 @@ struct blocked {
 #define NARROW_TERMS_NEAR 256 /* and more where none are asked for: a strip's stay in the first cache */
 
 /* Rows of a tile, as registers allow; those that are copied are so by vectors of them. */
-static const int64_t few_heights[] = {6, 4, 0}, many_heights[] = {8, 0};
+static const int64_t few_heights[] = {6, 4, 0}, many_heights[] = {8, FLAT_ROWS, 0}, usual_heights[] = {8, 0};
 static bool has_few(const struct blocked *b) { return b->n->machine->registers < 32; }
+/* Where loads hold up multiply-adds: tiles of four vectors need least of them. Their columns are whole squares, as hints are for few lines. */
+static bool may_be_flat(const struct blocked *b) {
+  bool is_whole = !b->is_open_width && b->width % (FLAT_VECTORS * b->lanes) == 0;
+  return tile_loads_hold(b->n->machine) && b->is_along && is_whole && !b->blocks.copies_rows &&
+         tile_of(b->n->machine, FLAT_ROWS, FLAT_VECTORS);
+}
 static const int64_t *heights_of(const struct blocked *b) {
-  return !has_few(b) ? many_heights : b->blocks.copies_rows ? &few_heights[1] : few_heights;
+  if (has_few(b))
+    return b->blocks.copies_rows ? &few_heights[1] : few_heights;
+  return may_be_flat(b) ? many_heights : usual_heights;
 }
 
 /* Rows that are no whole tile, or may be none: the last tiles are smaller. */
@@ -252,6 +262,8 @@ static bool are_three_better(const struct blocked *three, const struct blocked *
   return has_few(two) ? wide < slim * 9 : wide <= slim * 11;
 }
 static bool choose_sizes(struct blocked *b, int64_t parts) {
+  if (!has_few(b) && b->tile == FLAT_ROWS)
+    return size_for(b, parts, FLAT_VECTORS);
   struct blocked three = *b;
   bool may_be_three = may_have_three(b) && size_for(&three, parts, 3), may_be_two = size_for(b, parts, 2);
   if (may_be_three && (!may_be_two || are_three_better(&three, b)))
@@ -462,5 +474,5 @@ void propose_product_blocks(const struct nest *nest, const struct contraction *c
   if (b.is_open && (b.is_along || b.computed[1]))
     propose_single(&b, out);
   for (const int64_t *height = heights_of(&b); *height; height++)
-    propose_height(&b, *height, !height[1], out);
+    propose_height(&b, *height, !has_few(&b) || !height[1], out);
 }

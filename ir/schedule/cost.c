@@ -205,10 +205,11 @@ static double stream_cycles(const struct machine *machine, const struct product_
   bool is_slow = product_rows_stream(machine, w) && !product_rows_are_pages(w);
   return is_slow ? t->rows * w->bytes / LINE_BYTES * STREAM_LINE_CYCLES : 0;
 }
+bool tile_loads_hold(const struct machine *machine) { return machine->loads < LOADS_HIDDEN; }
 /* How many times as long as its multiply-adds a tile's term takes, where loads begin too slowly to hide behind them. */
 static double held_by_loads(const struct machine *machine, double rows, double vectors) {
   double loads = (rows + vectors) / machine->loads, fmas = rows * vectors / machine->fma_rate;
-  return machine->loads < LOADS_HIDDEN && loads > fmas ? loads / fmas : 1;
+  return tile_loads_hold(machine) && loads > fmas ? loads / fmas : 1;
 }
 double product_tile_cycles(const struct machine *machine, const struct product_work *w, const struct tile *t, bool fetch) {
   const struct rates *rates = rates_of(machine);

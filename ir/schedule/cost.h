@@ -85,6 +85,8 @@ struct tile {
   int rows, vectors;
   double step; /* measured cycles of a term, where the machine starts two multiply-adds a cycle and the second factor lies in L2 */
 };
+/* Whether its loads hold up multiply-adds of tiles that load much for each. */
+bool tile_loads_hold(const struct machine *machine);
 /* Those that were measured on machines of this class, behind them one of no rows. */
 const struct tile *product_tiles(const struct machine *machine);
 
