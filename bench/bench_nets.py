@@ -109,11 +109,14 @@ def recurrent(layer, units, layers):
     return build
 
 
-def dynamic_rnn(tf, keras, x):
-    os.environ["TF_USE_LEGACY_KERAS"] = "1"  # which has the cells
-    for k in range(2):
-        x, _ = tf.nn.dynamic_rnn(tf.nn.rnn_cell.BasicLSTMCell(128), x, dtype=tf.float32, scope="layer%d" % k)
-    return tf.reduce_mean(tf.square(x[:, -1]))
+def dynamic_rnn(units):
+    """Two layers of TensorFlow 1, whose cells read input and state as one."""
+    def build(tf, keras, x):
+        os.environ["TF_USE_LEGACY_KERAS"] = "1"  # which has the cells
+        for k in range(2):
+            x, _ = tf.nn.dynamic_rnn(tf.nn.rnn_cell.BasicLSTMCell(units), x, dtype=tf.float32, scope="layer%d" % k)
+        return tf.reduce_mean(tf.square(x[:, -1]))
+    return build
 
 
 def bidirectional(tf, keras, x):
@@ -165,7 +168,10 @@ NETS = {
     "lstm_small_train": (recurrent("LSTM", 32, 1), image(8, 16, 8), True),
     "lstm_few_rows_train": (recurrent("LSTM", 256, 2), image(4, 32, 256), True),
     "lstm_one_row_train": (recurrent("LSTM", 128, 2), image(1, 32, 128), True),
-    "dynamic_rnn_train": (dynamic_rnn, image(16, 32, 64), True),
+    "dynamic_rnn_train": (dynamic_rnn(128), image(16, 32, 64), True),
+    "dynamic_rnn_few_rows_train": (dynamic_rnn(256), image(4, 32, 256), True),
+    "dynamic_rnn_one_row": (dynamic_rnn(128), image(1, 32, 128), False),
+    "dynamic_rnn_wide_row": (dynamic_rnn(256), image(1, 32, 256), False),
     "bidirectional_train": (bidirectional, image(32, 24, 64), True),
     "attention_train": (attention, image(16, 64, 128), True),
     "block_lstm_train": (block_lstm, image(32, 24, 128), True),

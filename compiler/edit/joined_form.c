@@ -3,24 +3,12 @@
 
 #include <string.h>
 
-/* How far behind the variable of a loop an index lies; false: it is not that. */
-static bool offset_of(const struct kernel *k, expr_id index, uint32_t local, int64_t *offset) {
-  const struct expr *x = expr_get(k, index);
-  *offset = 0;
-  if (expr_is_local(k, index, local))
-    return true;
-  if (x->op != SCALAR_ADD)
-    return false;
-  expr_id a = expr_operand(k, index, 0), b = expr_operand(k, index, 1);
-  return (expr_is_local(k, a, local) && expr_is_const(k, b, offset)) || (expr_is_local(k, b, local) && expr_is_const(k, a, offset));
-}
-
 /* One nest: loops over all of the value, a copy of its element to the same place but for one dimension. */
 static bool find_part(const struct flow_node *n, const struct stmt *s, uint32_t out, struct joined *j) {
   const struct kernel *k = n->kernel;
   const struct stmt *loops[LIMIT_RANK];
   int rank = 0;
-  for (; s && s->kind == STMT_FOR && s->loop == LOOP_PAR && rank < LIMIT_RANK; s = s->body)
+  for (; s && s->kind == STMT_FOR && s->loop == LOOP_PAR && rank < LIMIT_RANK && !(rank && s->next); s = s->body)
     loops[rank++] = s;
   if (!s || s->kind != STMT_STORE || s->next || s->buffer != out || s->index_count != rank || j->count == JOINED_PARTS)
     return false;
@@ -31,7 +19,7 @@ static bool find_part(const struct flow_node *n, const struct stmt *s, uint32_t 
   struct joined_part part = {.value = n->args[x->imm].value, .count = -1};
   for (int d = 0; d < rank; d++) {
     int64_t extent, offset;
-    if (!expr_is_local(k, expr_operand(k, s->value, d), loops[d]->local) || !offset_of(k, s->index[d], loops[d]->local, &offset) ||
+    if (!expr_is_local(k, expr_operand(k, s->value, d), loops[d]->local) || !expr_is_local_from(k, s->index[d], loops[d]->local, &offset) ||
         !expr_is_const(k, loops[d]->value, &extent) || extent != from->dims[d])
       return false;
     if (from->dims[d] == to->dims[d] && offset == 0)

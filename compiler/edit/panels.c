@@ -20,15 +20,6 @@ static bool moves_in_sum(const struct contraction *c, expr_id e) {
       return true;
   return false;
 }
-/* e = the local, or that and a constant. */
-static bool is_local_from(const struct kernel *k, expr_id e, uint32_t local, int64_t *first) {
-  const struct expr *x = expr_get(k, e);
-  *first = 0;
-  for (int i = 0; x->op == SCALAR_ADD && i < 2; i++)
-    if (expr_is_const(k, expr_operand(k, e, i), first))
-      return expr_is_local(k, expr_operand(k, e, 1 - i), local);
-  return expr_is_local(k, e, local);
-}
 /* The dimension that the lanes' loop itself indexes, and no other moves with it; -1: none. */
 static int find_lanes(const struct contraction *c, int64_t *first) {
   uint32_t local = c->axes[c->lanes].loop->local;
@@ -37,7 +28,7 @@ static int find_lanes(const struct contraction *c, int64_t *first) {
     expr_id e = expr_operand(c->k, c->load[1], i);
     if (!expr_reads_local(c->k, e, local))
       continue;
-    if (found >= 0 || !is_local_from(c->k, e, local, first))
+    if (found >= 0 || !expr_is_local_from(c->k, e, local, first))
       return -1;
     found = i;
   }

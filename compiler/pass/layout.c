@@ -1,14 +1,15 @@
 /* layout.c: the pass `layout`: second factors of contractions are brought into panels once; see layout.h.
  *
  * A reader is a kernel and its buffer whose value is a constant, what a variable holds, or comes into a loop from in front of it. Readers
- * of one value that want the same panels are one wish, which is granted when all of them together gain more than the panels cost. */
+ * of one value that want the same panels are one wish, which is granted when all of them together gain more than the panels cost.
+ * Who gains nothing joins a variable's wish where that costs less than having it dense. */
 #include "compiler/pass/layout.h"
 
-#include <float.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "compiler/edit/flow_edit.h"
+#include "compiler/edit/flow_kernel.h"
 #include "compiler/loop/loop_form.h"
 #include "compiler/edit/part_walk.h"
 #include "compiler/loop/loop_edit.h"
@@ -127,22 +128,24 @@ static uint32_t buffer_of(const struct reader *r) {
     i++;
   return i;
 }
-/* Cycles that one run of the kernel saves, on the CPU that saves least; below 0: that it loses. before: what it takes now, by CPU. */
-static double run_gain(const struct layouter *l, const struct reader *r, const struct panels *panels, const double *before) {
+/* Cycles that one run of the kernel saves, on the CPU that saves least; below 0: that it loses. before: what it takes now, by CPU. False:
+ * one of them has no schedule for it. */
+static bool run_gain(const struct layouter *l, const struct reader *r, const struct panels *panels, const double *before, double *least) {
   struct build *b = l->build;
   struct flow_node trial = *r->node; /* its lists are the clone's own */
-  double least = 0;
+  bool is_known = true;
+  *least = 0;
   memset(&trial.inputs, 0, sizeof trial.inputs);
   memset(&trial.outputs, 0, sizeof trial.outputs);
   panels_read(r->scope->flow, &trial, buffer_of(r), panels, r->value);
   for (uint32_t i = 0; i < b->cpus.count; i++) {
     double after = nest_cycles(trial.kernel, r->number, cpu_machine(&b->cpus, i), &b->arena, true);
-    double gain = after > 0 ? before[i] - after : -DBL_MAX;
-    least = i == 0 || gain < least ? gain : least;
+    is_known = is_known && after > 0;
+    *least = i == 0 || before[i] - after < *least ? before[i] - after : *least;
   }
   vec_free(&trial.inputs);
   vec_free(&trial.outputs);
-  return least;
+  return is_known;
 }
 double layout_pack_cycles(const struct layouter *l, const struct panels *p, enum dtype dtype) {
   struct product_work w = {.batch = 1, .m = 1, .k = 1, .width = (double)p->count, .bytes = (double)dtype_size(dtype)};
@@ -188,11 +191,10 @@ static const double *cycles_before(const struct layouter *l, const struct reader
 static double best_panels(const struct layouter *l, const struct reader *r, const struct contraction *c, struct panels *out) {
   int64_t width = vector_width(l->build, c->dtype);
   const double *before = width ? cycles_before(l, r) : NULL;
-  double most = 0;
+  double most = 0, gain;
   struct panels panels;
   for (int vectors = 1; width && vectors <= VECTORS_MAX; vectors++) {
-    double gain = panels_of(c, width * vectors, &panels) ? run_gain(l, r, &panels, before) : 0;
-    if (gain > most) {
+    if (panels_of(c, width * vectors, &panels) && run_gain(l, r, &panels, before, &gain) && gain > most) {
       most = gain;
       *out = panels;
     }
@@ -250,20 +252,48 @@ static bool may_have(const struct layouter *l, const struct reader *r, const str
     nest_next(&n);
   return contraction_find(&uses, n.top, &c) && panels_of(&c, panels->width, &own) && panels_equal(&own, panels);
 }
-/* Who gains nothing has the panels of others where he loses less than the dense value costs, which would be made for him. */
-static void join_others(struct layouter *l, struct wish *w) {
-  for (uint32_t i = 0; w->source.var && i < l->others.count; i++) {
-    struct reader r = l->others.items[i];
-    if (r.source.var != w->source.var || !may_have(l, &r, &w->panels))
-      continue;
-    double runs = layout_runs(r.scope, NULL);
-    r.gain = run_gain(l, &r, &w->panels, cycles_before(l, &r)) * runs;
-    r.is_joined = true;
-    if (r.gain < -layout_pack_cycles(l, &w->panels, w->dtype) * runs)
-      continue;
-    w->gain += r.gain;
-    vec_push(&w->readers, r);
+/* What the wish saves if it is granted; below 0: it cannot be. */
+static double saved(const struct layouter *l, const struct wish *w) {
+  double dense = layout_dense_cycles(l, w);
+  return dense < 0 ? -1 : w->gain - dense;
+}
+/* What its readers save who have the panels made in front of their loops, if it is not. */
+static double saved_by_loops(const struct layouter *l, const struct wish *w) {
+  double sum = 0;
+  for (uint32_t i = 0; i < w->readers.count; i++) {
+    const struct reader *r = &w->readers.items[i];
+    double gain = r->gain - layout_pack_cycles(l, &w->panels, w->dtype) * layout_runs(r->source.scope, NULL);
+    sum += is_invariant(r) && gain > 0 ? gain : 0;
   }
+  return sum;
+}
+static bool join(const struct layouter *l, struct wish *w, struct reader r) {
+  double gain;
+  if (r.source.var != w->source.var || !may_have(l, &r, &w->panels) || !run_gain(l, &r, &w->panels, cycles_before(l, &r), &gain))
+    return false;
+  r.gain = gain * layout_runs(r.scope, NULL);
+  r.is_joined = true;
+  w->gain += r.gain;
+  vec_push(&w->readers, r);
+  return true;
+}
+/* Unless that saves more than so much, who joined behind the first readers is gone again. */
+static void keep_joined(const struct layouter *l, struct wish *w, uint32_t first, double before) {
+  bool is_better = saved(l, w) > before;
+  while (!is_better && w->readers.count > first)
+    w->gain -= w->readers.items[--w->readers.count].gain;
+}
+/* Those who gain nothing have the panels of others where a dense value, which would be made for them, costs more than they lose: all of
+ * them, as one dense value may be for several, or each for whom alone that holds. */
+static void join_others(const struct layouter *l, struct wish *w) {
+  uint32_t first = w->readers.count;
+  double held = saved(l, w), left = saved_by_loops(l, w), before = held > left ? held : left;
+  for (uint32_t i = 0; i < l->others.count; i++)
+    (void)join(l, w, l->others.items[i]);
+  keep_joined(l, w, first, before);
+  for (uint32_t i = 0; i < l->others.count && w->readers.count == first; i++)
+    if (join(l, w, l->others.items[i]))
+      keep_joined(l, w, first, before);
 }
 static void look_at_scope(struct layouter *l, struct scope *s) {
   for (flow_id id = 1; id < s->flow->nodes.count; id++)
@@ -359,18 +389,14 @@ static value_id make_constant(struct wish *w, const struct reader *r, struct are
 static value_id make_kernel(struct wish *w, const struct reader *r, const struct flow_node *loop) {
   struct flow *f = w->source.scope->flow;
   struct flow_node *from = f->nodes.items[f->values.items[w->source.value].producer];
-  flow_id id;
-  struct flow_node *n = flow_append(f, FLOW_KERNEL, node_of(&w->source, r), loop->task, &id);
-  n->kernel = panels_kernel(&w->panels, w->dtype, f->arena);
+  struct kernel *pack = panels_kernel(&w->panels, w->dtype, f->arena);
+  struct flow_node *n = flow_append_kernel(f, node_of(&w->source, r), loop->task, pack, (const value_id[]){w->source.value},
+                                           layout_value_of(&w->panels, w->dtype, f->dims));
   n->guards = loop->guards;
   n->guard_count = loop->guard_count;
-  n->args = ARENA_ARRAY(f->arena, struct flow_arg, 2);
-  vec_push(&n->inputs, w->source.value);
-  n->args[0] = (struct flow_arg){.value = w->source.value};
-  n->args[1] = (struct flow_arg){.value = flow_append_output(f, n, id, layout_value_of(&w->panels, w->dtype, f->dims))};
   if (from && from->op == FLOW_READ)
     from->imm = READ_NOW;
-  return n->args[1].value;
+  return n->outputs.items[0];
 }
 void layout_note(struct layouter *l, const struct wish *w, const struct scope *s, const struct flow_node *like, value_id v) {
   struct flow *f = s->flow;
@@ -453,7 +479,8 @@ status pass_layout(struct build *b) {
   for (uint32_t i = 0; i < l.scopes.count; i++)
     look_at_scope(&l, l.scopes.items[i]);
   for (uint32_t i = 0; i < l.wishes.count; i++)
-    join_others(&l, &l.wishes.items[i]);
+    if (l.wishes.items[i].source.var)
+      join_others(&l, &l.wishes.items[i]);
   expect_packs(&l, 0);
   uint32_t first = l.wishes.count;
   hold_variables(&l);

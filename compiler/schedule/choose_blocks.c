@@ -74,7 +74,8 @@ struct blocked {
 /* Rows of a tile, as registers allow; those that are copied are so by vectors of them. */
 static const int64_t few_heights[] = {6, 4, 0}, many_heights[] = {8, FLAT_ROWS, 0}, usual_heights[] = {8, 0};
 static bool has_few(const struct blocked *b) { return b->n->machine->registers < 32; }
-/* Where loads hold up multiply-adds: tiles of four vectors need least of them. Their columns are whole squares, as hints are for few lines. */
+/* Where loads hold up multiply-adds, tiles of four vectors need least of them; for columns that make no whole strips of those, hints would
+ * be of too many lines. */
 static bool may_be_flat(const struct blocked *b) {
   bool is_whole = !b->is_open_width && b->width % (FLAT_VECTORS * b->lanes) == 0;
   return tile_loads_hold(b->n->machine) && b->is_along && is_whole && !b->blocks.copies_rows &&

@@ -196,7 +196,7 @@ bool propose_panels(const struct nest *n, const struct contraction *c, struct ca
     return false;
   find_sizes(&p);
   out->items.items[0].cycles = p.work.batch * p.work.m * p.work.k * p.work.width; /* element by element */
-  if (p.width % (int64_t)p.work.lanes)
+  if (p.width % (int64_t)p.work.lanes || p.work.m < 1)
     return true;
   for (p.vectors = VECTORS_MAX; p.width % (p.vectors * (int64_t)p.work.lanes);)
     p.vectors--;

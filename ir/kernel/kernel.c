@@ -311,6 +311,14 @@ bool expr_reads_local(const struct kernel *k, expr_id e, uint32_t local) {
 bool expr_is_local(const struct kernel *k, expr_id e, uint32_t local) {
   return expr_get(k, e)->op == SCALAR_LOCAL && expr_get(k, e)->imm == local;
 }
+bool expr_is_local_from(const struct kernel *k, expr_id e, uint32_t local, int64_t *from) {
+  const struct expr *x = expr_get(k, e);
+  *from = 0;
+  for (int i = 0; x->op == SCALAR_ADD && i < 2; i++)
+    if (expr_is_const(k, expr_operand(k, e, i), from))
+      return expr_is_local(k, expr_operand(k, e, 1 - i), local);
+  return expr_is_local(k, e, local);
+}
 bool expr_has_load(const struct kernel *k, expr_id e) {
   if (expr_get(k, e)->op == SCALAR_LOAD)
     return true;

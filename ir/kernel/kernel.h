@@ -174,7 +174,8 @@ static inline expr_id expr_operand(const struct kernel *k, expr_id e, int i) {
 }
 /* Whether the value of e depends on the local. */
 bool expr_reads_local(const struct kernel *k, expr_id e, uint32_t local);
-bool expr_is_local(const struct kernel *k, expr_id e, uint32_t local); /* that itself */
+bool expr_is_local(const struct kernel *k, expr_id e, uint32_t local);                     /* that itself */
+bool expr_is_local_from(const struct kernel *k, expr_id e, uint32_t local, int64_t *from); /* or that and a constant; *from: it, or 0 */
 bool expr_has_load(const struct kernel *k, expr_id e);
 /* The value of a constant; false when e is none. Bits as in struct expr. */
 bool expr_is_const(const struct kernel *k, expr_id e, int64_t *bits);

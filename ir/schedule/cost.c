@@ -84,10 +84,10 @@ double op_vector_ns(enum scalar_op op, enum dtype dtype) {
 #define TILE_CYCLES 40              /* a tile begins and ends */
 #define STORE_CYCLES 2              /* a vector of sums */
 #define FULL_SHARE 0.91             /* of the peak, where sums, vectors and a row's element fill all registers */
+#define LOADS_HIDDEN 2              /* loads that begin in a cycle hide behind multiply-adds of tiles */
 #define OVERLAPPED_SHARE 0.1        /* of the shorter of two things that go on at the same time */
 #define PLAIN_OVERLAPPED_SHARE 0.17 /* and of rows that the target reads in place (Zen 5) */
 #define STREAMED_SHARE 0.8          /* of the peak that rows reach while a far factor streams past, */
-#define LOADS_HIDDEN 2              /* begin in a cycle: as many hide behind multiply-adds of tiles */
 #define STREAMED_SUM 1              /* loads that a sum costs for each term, as it comes and goes for a few of them */
 #define PAGE_BYTES 4096
 #define CACHE_WAYS 8         /* of the first cache, lines of each of a page's sets */
@@ -209,7 +209,7 @@ bool tile_loads_hold(const struct machine *machine) { return machine->loads < LO
 /* How many times as long as its multiply-adds a tile's term takes, where loads begin too slowly to hide behind them. */
 static double held_by_loads(const struct machine *machine, double rows, double vectors) {
   double loads = (rows + vectors) / machine->loads, fmas = rows * vectors / machine->fma_rate;
-  return tile_loads_hold(machine) && loads > fmas ? loads / fmas : 1;
+  return tile_loads_hold(machine) && fmas > 0 && loads > fmas ? loads / fmas : 1;
 }
 double product_tile_cycles(const struct machine *machine, const struct product_work *w, const struct tile *t, bool fetch) {
   const struct rates *rates = rates_of(machine);
@@ -383,8 +383,8 @@ static bool rows_fall_out(const struct product_work *w, double rows, double ways
   return apart >= LINE_BYTES && rows > lines_kept(apart, ways);
 }
 static double panel_tile_cycles(const struct machine *machine, const struct product_work *w, double rows, double vectors) {
-  double loads = (rows + vectors) / (machine->loads * PANELS_LOADS);
   double step = rows * vectors / (machine->fma_rate * panel_share(machine, rows, vectors));
+  double loads = (rows + vectors) / (machine->loads * PANELS_LOADS);
   double bytes = vectors * w->lanes * w->bytes, least = PANELS_LATENCY;
   step = (step > loads ? step : loads) + (rows_fall_out(w, rows, CACHE_WAYS) ? rows * PANELS_ROW_MISSED : 0);
   step = overlapped(step, across_line(machine, w) + comes_line(machine, w, false));

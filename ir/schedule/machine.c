@@ -76,8 +76,8 @@ static int64_t cache_bytes(int level) {
 static struct machine native;
 static pthread_once_t native_once = PTHREAD_ONCE_INIT;
 
-/* Of CPUs with wide vectors, those that start one multiply-add of them a cycle; any other starts two. Virtual machines may show a server's
- * CPU by the number of a smaller one, which has no bfloat16. */
+/* Of CPUs with wide vectors, those that have rates of their own, or start one multiply-add of them a cycle; any other starts two. Virtual
+ * machines may show a server's CPU by the number of a smaller one, which has no bfloat16. */
 static const char *wide_name(void) {
   return __builtin_cpu_is("amdfam19h")        ? "znver4"
        : __builtin_cpu_is("amd")              ? "znver5" /* older ones have none */

@@ -158,12 +158,13 @@ struct kernel *kernel_each_turn(const struct kernel *k, const bool *is_row, int6
 
 /* ---- some of the terms ---- */
 
-/* The loop of terms whose variable is the index along `dim` where the factor is loaded, and no part of another; NULL: there is none. */
+/* The loop over all terms along `dim` where the factor is loaded, whose variable is no part of another index; NULL: there is none. */
 static struct stmt *loop_of_terms(const struct rewrite *r, expr_id load, int dim) {
   const struct contraction *c = &r->c;
+  const kernel_dim *dims = r->k->buffers.items[expr_get(r->k, load)->imm].dims;
   const struct stmt *found = NULL;
   for (int i = c->par_count; i < c->axis_count; i++)
-    if (expr_is_local(r->k, expr_operand(r->k, load, dim), c->axes[i].loop->local))
+    if (expr_is_local(r->k, expr_operand(r->k, load, dim), c->axes[i].loop->local) && c->axes[i].extent == dims[dim])
       found = c->axes[i].loop;
   for (int i = 0; found && i < expr_get(r->k, load)->count; i++)
     if (i != dim && uses_local(&r->uses, expr_operand(r->k, load, i), found->local))

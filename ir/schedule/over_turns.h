@@ -19,9 +19,9 @@ struct kernel *kernel_over_turns(const struct kernel *k, const bool *is_row, int
 struct kernel *kernel_each_turn(const struct kernel *k, const bool *is_row, int64_t turns, struct arena *arena, int64_t *uses,
                                 uint32_t *steady);
 
-/* For a kernel of one nest that stores a sum of products of single or double precision as it is, over constant extents: the same sum over `count` terms from
- * `from` on, where argument `part` has those alone along dimension `dim`, and the other factor has all. NULL: it is no such kernel, or
- * more than one loop of terms walks through that dimension. Owner: the arena. */
+/* For a kernel of one nest that stores a sum of products of single or double precision as it is, over constant extents, of which one loop
+ * of terms walks through all of dimension `dim` of argument `part`: the same sum over `count` terms from `from` on, where that argument
+ * has those alone, and the other factor has all. NULL: it is no such kernel. Owner: the arena. */
 struct kernel *kernel_of_terms(const struct kernel *k, uint32_t part, int dim, int64_t from, int64_t count, struct arena *arena);
 
 #endif

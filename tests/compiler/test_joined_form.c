@@ -55,13 +55,16 @@ static void nothing_else(void **state) {
     {"there is a gap",
      "kernel k(out a: f32[6], in b: f32[2], in c: f32[3]) { par i0 < 2 { a[i0] = b[i0] } par i1 < 3 { a[add(i1, 3)] = c[i1] } }"},
     {"a value goes along another dimension",
-     "kernel k(out a: f32[4,4], in b: f32[4,2], in c: f32[2,4]) { par i0 < 4 { par i1 < 2 { a[i0,i1] = b[i0,i1] } } par i2 < 2 { par i3 < 4 { "
-     "a[add(2, i2),i3] = c[i2,i3] } } }"},
+     "kernel k(out a: f32[4,4], in b: f32[4,2], in c: f32[2,4]) { par i0 < 4 { par i1 < 2 { a[i0,i1] = b[i0,i1] } } par i2 < 2 { par "
+     "i3 < 4 { a[add(2, i2),i3] = c[i2,i3] } } }"},
     {"a value is transposed",
-     "kernel k(out a: f32[2,4], in b: f32[2,2], in c: f32[2,2]) { par i0 < 2 { par i1 < 2 { a[i0,i1] = b[i1,i0] } } par i2 < 2 { par i3 < 2 { "
-     "a[i2,add(2, i3)] = c[i2,i3] } } }"},
+     "kernel k(out a: f32[2,4], in b: f32[2,2], in c: f32[2,2]) { par i0 < 2 { par i1 < 2 { a[i0,i1] = b[i1,i0] } } par i2 < 2 { par "
+     "i3 < 2 { a[i2,add(2, i3)] = c[i2,i3] } } }"},
     {"a part of a value",
      "kernel k(out a: f32[5], in b: f32[3], in c: f32[3]) { par i0 < 2 { a[i0] = b[i0] } par i1 < 3 { a[add(i1, 2)] = c[i1] } }"},
+    {"something stands beside a loop",
+     "kernel k(out a: f32[4,5], in b: f32[4,2], in c: f32[4,3]) { par i0 < 4 { par i1 < 2 { a[i0,i1] = b[i0,i1] } a[i0,0] = 7:f32 } "
+     "par i2 < 4 { par i3 < 3 { a[i2,add(2, i3)] = c[i2,i3] } } }"},
     {"one value", "kernel k(out a: f32[4], in b: f32[4]) { par i0 < 4 { a[i0] = b[i0] } }"},
   };
   for (size_t i = 0; i < sizeof none / sizeof *none; i++) {

@@ -81,6 +81,7 @@ static const struct layout_case variable_cases[] = {
   {"asked for", HELD "node { name: \"i\" op: \"VarIsInitializedOp\" input: \"w\" } ", "main: x -> y; ask: -> i", "x86-64-v4",
    IN_PANELS "r;", ""},
   {"read as two want it: as it is", HELD MATMUL("z", "y", "r", "true"), "main: x -> y, z", "x86-64-v4", "", ""},
+  {"of no rows", ROWS("0", "256") HANDLE READ("r") MATMUL("y", "x", "r", "false"), "main: x -> y", "x86-64-v4", "", ""},
   {"read by few rows, too, which gain nothing by it", HELD GIVEN("2", "256") MATMUL("z", "g", "r", "false"), "main: x, g -> y, z",
    "x86-64-v4", IN_PANELS "r;", ""},
   {"not where a CPU has no multiply-add", HELD, "main: x -> y", "x86-64,x86-64-v4", "", ""},

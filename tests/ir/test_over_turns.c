@@ -1,5 +1,5 @@
-/* test_over_turns.c: what a kernel makes in each turn, as one sum over all of them, for each, and in parts: its text, its values, and what is
- * none. */
+/* test_over_turns.c: what a kernel makes in each turn, as one sum over all of them, for each, and in parts: its text, its values, and what
+ * is none. */
 #include <stdbool.h>
 #include <string.h>
 
@@ -247,6 +247,10 @@ static void no_other_is_made_of_some(void **state) {
     {"along the rows", JOINED("i2", "b[i2,i1]"), 0, 0},
     {"along the columns", JOINED("i2", "b[i2,i1]"), 1, 1},
     {"not one term after the other", JOINED("sub(4, i2)", "b[i2,i1]"), 0, 1},
+    {"the sum is not over all that the factor has",
+     "kernel k(in a: f32[3,5], in b: f32[4,4], out c: f32[3,4]) { par i0 < 3 { par i1 < 4 { var v0: f32 = 0:f32 red i2 < 4 { v0 = add(v0, "
+     "mul(a[i0,i2], b[i2,i1])) } c[i0,i1] = v0 } } }",
+     0, 1},
     {"both factors are the part", JOINED("i2", "a[i0,i2]"), 0, 1},
     {"the factor is computed", JOINED("i2", "max(b[i2,i1], 0:f32)"), 1, 0},
     {"of whole numbers, for which nothing was measured",
