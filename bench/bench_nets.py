@@ -241,6 +241,14 @@ class Ours:
         return (self.run(steps + few) - self.run(few)) / steps
 
 
+def steps_of(side, seconds):
+    """So many steps as take about that long. Few may seem to take no time, as starting varies: twice as many until they do."""
+    steps = 2
+    while side(steps) * steps < seconds / 10:
+        steps *= 2
+    return max(2, int(seconds / side(steps)))
+
+
 def measure(options, name, folder):
     process = subprocess.Popen([options.python, os.path.abspath(sys.argv[0]), "--peer", name, folder, "--threads", str(options.threads)],
                                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=open(os.path.join(folder, "peer.log"), "w"), text=True)
@@ -258,7 +266,7 @@ def measure(options, name, folder):
         want, got = float(line.split()[1]), ours.first()
         if not abs(want - got) <= 3e-3 * abs(want) + 1e-12:  # nets of many batch norms amplify rounding
             return "%-26s starts at %g, TensorFlow at %g" % (name, got, want)
-        steps = {side: max(2, int(options.seconds / max(1e-6, side(2)))) for side in (ours.step, theirs)}
+        steps = {side: steps_of(side, options.seconds) for side in (ours.step, theirs)}
         rounds = [(ours.step(steps[ours.step]), theirs(steps[theirs])) for _ in range(options.rounds)]
     finally:
         process.kill()
