@@ -243,10 +243,11 @@ class Ours:
 
 def steps_of(side, seconds):
     """So many steps as take about that long. Few may seem to take no time, as starting varies: twice as many until they do."""
-    steps = 2
-    while side(steps) * steps < seconds / 10:
+    steps, each = 2, side(2)
+    while each * steps < seconds / 10:
         steps *= 2
-    return max(2, int(seconds / side(steps)))
+        each = side(steps)
+    return max(2, int(seconds / each))
 
 
 def measure(options, name, folder):

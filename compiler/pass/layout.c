@@ -267,33 +267,44 @@ static double saved_by_loops(const struct layouter *l, const struct wish *w) {
   }
   return sum;
 }
-static bool join(const struct layouter *l, struct wish *w, struct reader r) {
+/* Whether the reader may have the wish's panels; what that gains him, which may be less than nothing, is in *r then. */
+static bool may_join(const struct layouter *l, const struct wish *w, struct reader *r) {
   double gain;
-  if (r.source.var != w->source.var || !may_have(l, &r, &w->panels) || !run_gain(l, &r, &w->panels, cycles_before(l, &r), &gain))
+  if (r->source.var != w->source.var || !may_have(l, r, &w->panels) || !run_gain(l, r, &w->panels, cycles_before(l, r), &gain))
     return false;
-  r.gain = gain * layout_runs(r.scope, NULL);
-  r.is_joined = true;
-  w->gain += r.gain;
-  vec_push(&w->readers, r);
+  r->gain = gain * layout_runs(r->scope, NULL);
+  r->is_joined = true;
   return true;
 }
-/* Unless that saves more than so much, who joined behind the first readers is gone again. */
-static void keep_joined(const struct layouter *l, struct wish *w, uint32_t first, double before) {
-  bool is_better = saved(l, w) > before;
-  while (!is_better && w->readers.count > first)
-    w->gain -= w->readers.items[--w->readers.count].gain;
+/* So many of them join, if the wish saves more with them than *most, which is that then. */
+static void join_if_better(const struct layouter *l, struct wish *w, const struct reader *r, uint32_t count, double *most) {
+  uint32_t first = w->readers.count;
+  double gain = w->gain;
+  for (uint32_t i = 0; i < count; i++) {
+    w->gain += r[i].gain;
+    vec_push(&w->readers, r[i]);
+  }
+  double now = saved(l, w);
+  bool is_better = now > *most;
+  *most = is_better ? now : *most;
+  w->gain = is_better ? w->gain : gain;
+  w->readers.count = is_better ? w->readers.count : first;
 }
 /* Those who gain nothing have the panels of others where a dense value, which would be made for them, costs more than they lose: all of
- * them, as one dense value may be for several, or each for whom alone that holds. */
+ * them, as one dense value may be for several, or one after the other those for whom alone that holds. */
 static void join_others(const struct layouter *l, struct wish *w) {
+  VEC(struct reader) may = {0};
   uint32_t first = w->readers.count;
-  double held = saved(l, w), left = saved_by_loops(l, w), before = held > left ? held : left;
-  for (uint32_t i = 0; i < l->others.count; i++)
-    (void)join(l, w, l->others.items[i]);
-  keep_joined(l, w, first, before);
-  for (uint32_t i = 0; i < l->others.count && w->readers.count == first; i++)
-    if (join(l, w, l->others.items[i]))
-      keep_joined(l, w, first, before);
+  double held = saved(l, w), left = saved_by_loops(l, w), most = held > left ? held : left;
+  for (uint32_t i = 0; i < l->others.count; i++) {
+    struct reader r = l->others.items[i];
+    if (may_join(l, w, &r))
+      vec_push(&may, r);
+  }
+  join_if_better(l, w, may.items, may.count, &most);
+  for (uint32_t i = 0; i < may.count && w->readers.count < first + may.count; i++)
+    join_if_better(l, w, &may.items[i], 1, &most);
+  vec_free(&may);
 }
 static void look_at_scope(struct layouter *l, struct scope *s) {
   for (flow_id id = 1; id < s->flow->nodes.count; id++)

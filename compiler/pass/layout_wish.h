@@ -30,7 +30,7 @@ struct reader {
   struct source source;
   int number;     /* of the nest that reads it */
   double gain;    /* cycles of a step */
-  bool is_joined; /* to a wish of others: it gains nothing itself, but loses less than having the value dense would cost */
+  bool is_joined; /* to a wish of others: it gains nothing itself, but having the value dense would cost more */
 };
 /* Readers of one value that want the same panels. */
 struct wish {

@@ -72,7 +72,7 @@ struct blocked {
 #define NARROW_TERMS_NEAR 256 /* and more where none are asked for: a strip's stay in the first cache */
 
 /* Rows of a tile, as registers allow; those that are copied are so by vectors of them. */
-static const int64_t few_heights[] = {6, 4, 0}, many_heights[] = {8, FLAT_ROWS, 0}, usual_heights[] = {8, 0};
+static const int64_t few_heights[] = {6, 4, 0}, many_heights[] = {8, 0}, flat_heights[] = {8, FLAT_ROWS, 0};
 static bool has_few(const struct blocked *b) { return b->n->machine->registers < 32; }
 /* Where loads hold up multiply-adds, tiles of four vectors need least of them; for columns that make no whole strips of those, hints would
  * be of too many lines. */
@@ -84,7 +84,7 @@ static bool may_be_flat(const struct blocked *b) {
 static const int64_t *heights_of(const struct blocked *b) {
   if (has_few(b))
     return b->blocks.copies_rows ? &few_heights[1] : few_heights;
-  return may_be_flat(b) ? many_heights : usual_heights;
+  return may_be_flat(b) ? flat_heights : many_heights;
 }
 
 /* Rows that are no whole tile, or may be none: the last tiles are smaller. */
@@ -440,13 +440,13 @@ static int64_t open_rows(const struct blocked *b) {
     rows /= 2;
   return divide_up(rows, b->tile) * b->tile;
 }
-/* Tiles of so many rows; where they do not go into them, others may that do. */
-static void propose_height(const struct blocked *b, int64_t height, bool is_last, struct candidates *out) {
+/* Tiles of so many rows; where they do not go into them, and others may that do, none. */
+static void propose_height(const struct blocked *b, int64_t height, bool takes_rests, struct candidates *out) {
   struct blocked t = *b;
   t.tile = height;
   if (t.is_open)
     t.m = open_rows(&t);
-  if (has_rest(&t) && (t.blocks.copies_rows || (most_parts(&t) > 1 && !is_last)))
+  if (has_rest(&t) && (t.blocks.copies_rows || (most_parts(&t) > 1 && !takes_rests)))
     return;
   propose_in_place(&t, out);
   propose_narrow(&t, out);

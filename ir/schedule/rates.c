@@ -37,7 +37,7 @@ static const struct rates two_wide = {MESHED,
                                       .narrow_line = {{5, 9, 15.5}, {5, 2.9, 6}},
                                       .turned_copy = 1.2,
                                       .conv_pair = {10.2, 14}}; /* 8.6 where nobody else asks that cache, when a copy is as fast */
-/* The same where loads hold up multiply-adds, and lanes that are gathered take twice as long. */
+/* The same where loads hold up multiply-adds, and elements that are transposed one by one take longer. */
 static const struct rates held_wide = {MESHED,
                                        .plain_rows = 5,
                                        .tiles = held_tiles,
@@ -161,7 +161,7 @@ const struct rates *rates_of(const struct machine *machine) {
   if (machine->registers < 32)
     return &narrow;
   return machine->fma_rate <= 1                               ? &one_wide
-       : machine->loads < 2                                   ? &held_wide
+       : tile_loads_hold(machine)                             ? &held_wide
        : machine->bandwidth[LEVEL_L2] < machine->vector_bytes ? &two_wide
                                                               : &fed_wide;
 }

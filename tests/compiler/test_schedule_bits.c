@@ -24,23 +24,36 @@ static void check_candidate_of(const struct kernel *k, const struct candidate *c
 static void check_candidate(const struct kernel *k, const struct candidate *c, struct arena *arena) {
   check_candidate_of(k, c, NULL, arena);
 }
+/* Of all blocks that are proposed for the machine; one of them has these words. */
+static void check_blocks(const char *text, const struct machine *machine, const char *has) {
+  struct proposals p;
+  struct contraction c;
+  bool is_there = false;
+  proposals_begin(&p, text, machine);
+  assert_true(contraction_find(&p.uses, p.k->body, &c));
+  vec_push(&p.all.items, (struct candidate){0});
+  propose_product_blocks(&p.nest, &c, &p.all);
+  for (uint32_t j = 1; j < p.all.items.count; j++) {
+    is_there = is_there || strstr(p.all.items.items[j].steps, has);
+    check_candidate(p.k, &p.all.items.items[j], &p.arena);
+  }
+  if (!is_there)
+    test_fail("%s: nothing is proposed that has '%s'", text, has);
+  proposals_end(&p);
+}
 static void blocks_give_the_bits_of_their_schedules(void **state) {
   (void)state;
-  for (size_t i = 0; i < sizeof small / sizeof *small; i++) {
-    struct machine machine = *machine_find("x86-64-v3");
-    struct proposals p;
-    struct contraction c;
-    machine.bytes[LEVEL_L2] = 512 << 10;
-    proposals_begin(&p, small[i], &machine);
-    assert_true(contraction_find(&p.uses, p.k->body, &c));
-    vec_push(&p.all.items, (struct candidate){0});
-    propose_product_blocks(&p.nest, &c, &p.all);
-    if (p.all.items.count < 2)
-      test_fail("%s: nothing is proposed", small[i]);
-    for (uint32_t j = 1; j < p.all.items.count; j++)
-      check_candidate(p.k, &p.all.items.items[j], &p.arena);
-    proposals_end(&p);
-  }
+  struct machine machine = *machine_find("x86-64-v3");
+  machine.bytes[LEVEL_L2] = 512 << 10;
+  for (size_t i = 0; i < sizeof small / sizeof *small; i++)
+    check_blocks(small[i], &machine, "");
+}
+/* Of six rows by four vectors: whole ones, with a rest of rows, of several blocks of terms. */
+static void flat_tiles_give_the_bits_of_their_schedules(void **state) {
+  (void)state;
+  static const char *const texts[] = {TRANSPOSED("18", "72", "64"), TRANSPOSED("23", "10", "128"), TRANSPOSED("16", "1030", "64")};
+  for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+    check_blocks(texts[i], machine_find("icelake-server"), "split n 64 -> ns ni");
 }
 
 /* Of an open number of rows, of images, of terms, each called with several that its candidate is for: what the target does by itself has
@@ -380,6 +393,7 @@ static void code_gives_the_bits_of_the_schedule_for_any_threads(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(blocks_give_the_bits_of_their_schedules),
+    cmocka_unit_test(flat_tiles_give_the_bits_of_their_schedules),
     cmocka_unit_test(what_is_open_gives_the_bits_of_its_schedules),
     cmocka_unit_test(products_of_open_sizes_give_the_bits_of_their_schedules),
     cmocka_unit_test(computed_factors_give_the_bits_of_their_schedules),

@@ -253,7 +253,7 @@ static void no_other_is_made_of_some(void **state) {
      0, 1},
     {"both factors are the part", JOINED("i2", "a[i0,i2]"), 0, 1},
     {"the factor is computed", JOINED("i2", "max(b[i2,i1], 0:f32)"), 1, 0},
-    {"of whole numbers, for which nothing was measured",
+    {"of whole numbers",
      "kernel k(in a: i32[3,5], in b: i32[5,4], out c: i32[3,4]) { par i0 < 3 { par i1 < 4 { var v0: i32 = 0:i32 red i2 < 5 { v0 = add(v0, "
      "mul(a[i0,i2], b[i2,i1])) } c[i0,i1] = v0 } } }",
      0, 1},
