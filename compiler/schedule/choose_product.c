@@ -6,6 +6,8 @@
 
 #define FETCH_AHEAD 16      /* terms */
 #define FEW_TERMS 1024      /* of an open number: below, the strip's part of the second factor stays in L2 */
+#define EVEN_ROWS 3         /* of a tile that is made smaller, at least, */
+#define EVEN_SUMS 8         /* and its sums: fewer wait for each other */
 #define SHARED_CYCLES 20000 /* what takes longer has parts of rows, too, where strips alone are few tasks */
 
 /* What is done with each axis. */
@@ -75,9 +77,15 @@ static bool has_open(const struct product *p) { return p->open || p->turns_open 
 
 /* ---- steps ---- */
 
-/* What is less than a tile in smaller ones. */
-static const char *tails_text(struct arena *arena, const struct tile *t) {
+/* What is less than a tile in smaller ones, or in one. */
+static const char *tails_text(const struct product *p, const struct tile *t) {
   const char *tails = "";
+  struct arena *arena = p->n->arena;
+  int64_t rest = (int64_t)p->work.m % t->rows;
+  if (!p->open && rest == 0)
+    return tails;
+  if (t->is_even)
+    return arena_printf(arena, " tail cut %lld", (long long)rest);
   for (int i = 8; i; i /= 2)
     tails = i < t->rows ? arena_printf(arena, "%s %d", *tails ? tails : " tail cut", i) : tails;
   return tails;
@@ -93,13 +101,18 @@ static int64_t task_rows(const struct product *p, const struct tile *t, int64_t 
       return even * t->rows;
   return tiles * t->rows;
 }
+/* Rows of a task. */
+static int64_t group_rows(const struct product *p, const struct tile *t, bool fetch) {
+  int64_t all = (int64_t)p->work.m;
+  bool may = !has_open(p) && !p->n->shared && product_tile_cycles(p->n->machine, &p->work, t, fetch) >= SHARED_CYCLES;
+  return may ? task_rows(p, t, all) : all;
+}
 /* The step that gives each task some of the rows, which then are called *row within *group; or none. */
 static const char *groups_text(const struct product *p, const struct tile *t, bool fetch, const char **row, const char **group) {
   struct arena *a = p->n->arena;
-  bool may = !has_open(p) && !p->n->shared && product_tile_cycles(p->n->machine, &p->work, t, fetch) >= SHARED_CYCLES;
-  int64_t each = may ? task_rows(p, t, (int64_t)p->work.m) : 0;
+  int64_t each = group_rows(p, t, fetch);
   *group = "";
-  if (!may || each >= (int64_t)p->work.m)
+  if (each >= (int64_t)p->work.m)
     return "";
   const char *m = *row;
   *row = arena_printf(a, "%sr", m);
@@ -112,7 +125,7 @@ static const char *steps_text(const struct product *p, const struct tile *t, boo
   const struct axis_words words = axis_words_of(p->n, p->c, NULL, names, 2);
   const char *m = words.of[p->rows], *n = words.of[p->columns], *batch = axis_words_others(&words, 0, p->c->par_count);
   const char *sum = axis_words_others(&words, p->c->par_count, p->c->axis_count);
-  const char *tails = p->open || (int64_t)p->work.m % t->rows ? tails_text(a, t) : "", *row = m, *group;
+  const char *tails = tails_text(p, t), *row = m, *group;
   const char *groups = groups_text(p, t, fetch, &row, &group);
   const char *text =
     arena_printf(a, "%s; split %s %d -> %so %si;%s order%s %so%s %s %si; split %s %d -> %so %si%s; sink %si %si under%s in register",
@@ -131,7 +144,7 @@ static const char *along_rows_text(const struct product *p, const struct tile *t
   const struct axis_words words = axis_words_of(p->n, p->c, NULL, names, 2);
   const char *m = words.of[p->rows], *n = words.of[p->columns], *batch = axis_words_others(&words, 0, p->c->par_count);
   const char *sum = axis_words_others(&words, p->c->par_count, p->c->axis_count);
-  const char *tails = (int64_t)p->work.m % t->rows ? tails_text(a, t) : "";
+  const char *tails = tails_text(p, t);
   const char *text =
     arena_printf(a, "%s; split %s %d -> %so %si; order%s %s %so %si; split %s %d -> %so %si%s; order %so %so %si %si",
                  axis_words_begin(&words), n, (int)p->work.lanes * t->vectors, n, n, batch, m, n, n, m, t->rows, m, m, tails, m, n, m, n);
@@ -143,14 +156,15 @@ static const char *waiting_text(const struct product *p, const struct tile *t, i
   const struct axis_name names[] = {{p->rows, "m"}, {p->columns, "n"}, {p->c->axis_count - 1, "k"}};
   const struct axis_words words = axis_words_of(p->n, p->c, NULL, names, 3);
   const char *m = words.of[p->rows], *n = words.of[p->columns], *k = words.of[p->c->axis_count - 1];
-  const char *batch = axis_words_others(&words, 0, p->c->par_count), *tails = (int64_t)p->work.m % t->rows ? tails_text(a, t) : "";
+  const char *batch = axis_words_others(&words, 0, p->c->par_count), *tails = tails_text(p, t);
   const char *text = arena_printf(a,
                                   "%s; split %s %d -> %so %si; split %s %lld -> %sg %sr; order%s %so %sg %sr %si; split %s %lld -> "
                                   "%sb %sk; sink %sr %si under %sb in result first",
                                   axis_words_begin(&words), n, (int)p->work.lanes * t->vectors, n, n, m, (long long)group, m, m, batch, n,
                                   m, m, n, k, (long long)block, k, k, m, n, k);
   text = arena_printf(a, "%s; split %sr %d -> %so %si%s; sink %si %si under %sk in register", text, m, t->rows, m, m, tails, m, n, k);
-  if (product_rows_stream(p->n->machine, &p->work) && !product_rows_are_pages(&p->work)) /* the next block's, while this one is summed up */
+  if (product_rows_stream(p->n->machine, &p->work) &&
+      !product_rows_come(p->n->machine, &p->work)) /* the next block's, while this one is summed up */
     text = arena_printf(a, "%s; fetch %s at %sk ahead %lld", text, p->n->k->buffers.items[expr_get(p->n->k, p->c->load[0])->imm].name, k,
                         (long long)block);
   return arena_printf(a, "%s; run%s %so %sg tasks; run %si unroll; run %si lanes", text, batch, n, m, m, n);
@@ -194,14 +208,38 @@ static bool suits(const struct product *p, const struct tile *t) {
   return t->rows <= p->work.m && t->vectors * p->work.lanes <= p->work.width && live <= (int)p->n->machine->registers &&
          (t->rows > 2 || p->work.m < 4);
 }
+/* The same tile with fewer rows, as many for each, where all of the rows are few: none of its size. A smaller one that was measured is nearer. */
+static struct tile even_tile(const struct product *p, const struct tile *t) {
+  struct tile even = {.vectors = t->vectors, .is_even = true};
+  if (has_open(p))
+    return even;
+  int64_t m = (int64_t)p->work.m, rows = divide_up(m, divide_up(m, t->rows));
+  for (const struct tile *other = product_tiles(p->n->machine); other->rows; other++)
+    if (other->vectors == t->vectors && other->rows < t->rows && other->rows >= rows)
+      return even;
+  even.rows = rows < t->rows && rows >= EVEN_ROWS && rows * t->vectors >= EVEN_SUMS ? (int)rows : 0;
+  even.step = t->step * (double)rows / t->rows;
+  return even;
+}
+/* Where that is better than its own rows and what they leave; what is left must be left of each task's. */
+static void propose_even(const struct product *p, const struct tile *t, bool fetch, struct candidates *out) {
+  struct tile even = even_tile(p, t);
+  const struct machine *machine = p->n->machine;
+  bool may = even.rows && suits(p, &even) && ((int64_t)p->work.m % even.rows == 0 || group_rows(p, &even, fetch) >= (int64_t)p->work.m);
+  if (may && (!suits(p, t) || product_tile_cycles(machine, &p->work, &even, fetch) < product_tile_cycles(machine, &p->work, t, fetch)))
+    propose(p, &even, fetch, out);
+}
 void propose_products(const struct nest *n, const struct contraction *c, struct candidates *out) {
   struct product p = {.n = n, .c = c};
   if (!is_product(&p))
     return;
   bool is_far = product_is_far(n->machine, &p.work) && p.work.m >= 8;
   for (const struct tile *t = product_tiles(n->machine); t->rows; t++) {
-    if (suits(&p, t) && (!is_far || t->vectors == 2)) /* what lies far comes in few lines at a time */
+    bool may = !is_far || t->vectors == 2; /* what lies far comes in few lines at a time */
+    if (may && suits(&p, t))
       propose(&p, t, is_far, out);
+    if (may)
+      propose_even(&p, t, is_far, out);
     if (suits(&p, t))
       propose_waiting(&p, t, out);
   }

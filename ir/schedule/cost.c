@@ -87,11 +87,9 @@ double op_vector_ns(enum scalar_op op, enum dtype dtype) {
 #define LOADS_HIDDEN 2              /* loads that begin in a cycle hide behind multiply-adds of tiles */
 #define OVERLAPPED_SHARE 0.1        /* of the shorter of two things that go on at the same time */
 #define PLAIN_OVERLAPPED_SHARE 0.17 /* and of rows that the target reads in place (Zen 5) */
-#define STREAMED_SHARE 0.8          /* of the peak that rows reach while a far factor streams past, */
-#define STREAMED_SUM 1              /* loads that a sum costs for each term, as it comes and goes for a few of them */
+#define STREAMED_SUM 1 /* loads that a sum costs for each term, as it comes and goes for a few of them, where a far factor streams */
 #define PAGE_BYTES 4096
 #define CACHE_WAYS 8         /* of the first cache, lines of each of a page's sets */
-#define PAGES 1536           /* that it holds */
 #define PLAIN_FAR_SHARE 0.67 /* of L3's rate for a far line, for each 8 rows */
 #define PLAIN_VECTORS 2      /* of columns, of a plain loop's tile */
 #define COLUMNS_MIN 5        /* fewer are added up one by one, */
@@ -105,7 +103,9 @@ static double divide_up(double a, double by) { return (double)(((int64_t)a + (in
 bool product_is_far(const struct machine *machine, const struct product_work *w) {
   return w->k * w->width * w->bytes > (double)machine->bytes[LEVEL_L2] / 2;
 }
-bool product_is_paged(const struct product_work *w) { return w->k * w->stride / PAGE_BYTES > PAGES; }
+bool product_is_paged(const struct machine *machine, const struct product_work *w) {
+  return w->k * w->stride / PAGE_BYTES > rates_of(machine)->pages;
+}
 
 /* A smaller tile in a whole one's time: no less than half, and sums wait for each other where they are few. */
 static double rest_share(const struct machine *machine, int rows, const struct tile *t) {
@@ -113,9 +113,11 @@ static double rest_share(const struct machine *machine, int rows, const struct t
   double share = (fmas > LATENCY_CYCLES ? fmas : LATENCY_CYCLES) / whole;
   return share < 0.5 ? 0.5 : share < 1 ? share : 1;
 }
-/* Blocks of t->rows rows and what is left, as `tail cut 8 4 2 1` does it. */
+/* Blocks of t->rows rows and what is left, as `tail cut 8 4 2 1` does it, or in one. */
 static double row_blocks(const struct machine *machine, double m, const struct tile *t) {
   double whole = (double)((int64_t)m / t->rows), rest = m - whole * t->rows;
+  if (t->is_even)
+    return whole + (rest > 0 ? rest_share(machine, (int)rest, t) : 0);
   for (int size = 8; size; size /= 2)
     for (; size < t->rows && rest >= size; rest -= size)
       whole += rest_share(machine, size, t);
@@ -125,9 +127,14 @@ static bool is_half(const struct machine *machine) { return machine->fma_rate <=
 static double step_cycles(const struct machine *machine, const struct tile *t, double share) {
   return is_half(machine) ? t->rows * t->vectors / (machine->fma_rate * share) : t->step;
 }
+/* Whether what has so many elements in each batch lies beyond L2 when its turn comes. */
+static bool batches_leave(const struct machine *machine, const struct product_work *w, double elements) {
+  double batches = rates_of(machine)->batches_leave ? w->batch : 1;
+  return batches * elements * w->bytes > (double)machine->bytes[LEVEL_L2] / 2;
+}
 /* Of a batch's result that goes beyond L2, where multiply-adds do not hide it; runs: several strips side by side. */
 static double result_cycles(const struct machine *machine, const struct product_work *w, bool runs) {
-  bool far = w->m * w->width * w->bytes > (double)machine->bytes[LEVEL_L2] / 2;
+  bool far = batches_leave(machine, w, w->m * w->width);
   return far ? w->m * divide_up(w->width, w->lanes) * rates_of(machine)->result[runs] : 0;
 }
 /* A row's lines that lie across are met by the next tiles, too: they may fill more of L2. */
@@ -187,23 +194,21 @@ static double across_line(const struct machine *machine, const struct product_wo
   bool is_gone = is_crowding && w->k * (double)apart > (double)machine->bytes[LEVEL_L2];
   return rates_of(machine)->across_line * (is_gone ? ACROSS_GONE : 1);
 }
-#define STREAM_ROW 1024         /* bytes: of shorter rows several lie in a page, which the prefetchers follow */
-#define STREAM_LEAST 0.25       /* of the second cache, a batch, */
-#define STREAM_MOST 4           /* and of all of them */
 #define STREAM_LINE_CYCLES 40   /* a line that no prefetcher finds (Zen 5) */
 #define STREAM_COPY_CYCLES 0.45 /* an element of such a line that is copied */
 bool product_rows_stream(const struct machine *machine, const struct product_work *w) {
   double each = w->m * w->k * w->bytes, l2 = (double)machine->bytes[LEVEL_L2];
-  return w->is_transposed && w->m * w->bytes > STREAM_ROW && each > STREAM_LEAST * l2 && w->batch * each > STREAM_MOST * l2;
+  return w->is_transposed && w->m * w->bytes > rates_of(machine)->stream_row && each > rates_of(machine)->stream_least * l2 &&
+         w->batch * each > rates_of(machine)->stream_most * l2;
 }
-bool product_rows_are_pages(const struct product_work *w) {
+bool product_rows_come(const struct machine *machine, const struct product_work *w) {
   double bytes = w->m * w->bytes;
-  return bytes == PAGE_BYTES || bytes == 2 * PAGE_BYTES;
+  return rates_of(machine)->pages_stream && (bytes == PAGE_BYTES || bytes == 2 * PAGE_BYTES);
 }
-/* Of the lines of a tile's rows, for each term. */
-static double stream_cycles(const struct machine *machine, const struct product_work *w, const struct tile *t) {
-  bool is_slow = product_rows_stream(machine, w) && !product_rows_are_pages(w);
-  return is_slow ? t->rows * w->bytes / LINE_BYTES * STREAM_LINE_CYCLES : 0;
+/* Lines of a tile's rows, for each term, that no prefetcher finds. */
+static double stream_lines(const struct machine *machine, const struct product_work *w, const struct tile *t) {
+  bool is_slow = product_rows_stream(machine, w) && !product_rows_come(machine, w);
+  return is_slow ? t->rows * w->bytes / LINE_BYTES : 0;
 }
 bool tile_loads_hold(const struct machine *machine) { return machine->loads < LOADS_HIDDEN; }
 /* How many times as long as its multiply-adds a tile's term takes, where loads begin too slowly to hide behind them. */
@@ -211,21 +216,30 @@ static double held_by_loads(const struct machine *machine, double rows, double v
   double loads = (rows + vectors) / machine->loads, fmas = rows * vectors / machine->fma_rate;
   return tile_loads_hold(machine) && fmas > 0 && loads > fmas ? loads / fmas : 1;
 }
+/* Of a strip's lines of a term, which the second cache has lost before the next rows meet them: terms that far apart find few of its sets. */
+static double lost_lines(const struct machine *machine, const struct product_work *w, const struct tile *t) {
+  const struct rates *rates = rates_of(machine);
+  int64_t apart = bytes_apart(w->stride);
+  double kept = apart >= LINE_BYTES ? (double)machine->bytes[LEVEL_L2] / (double)apart : w->k;
+  return w->k > kept ? rates->lost_term + lines_of(machine, w, t->vectors * w->lanes) * rates->lost_line : 0;
+}
 double product_tile_cycles(const struct machine *machine, const struct product_work *w, const struct tile *t, bool fetch) {
   const struct rates *rates = rates_of(machine);
   bool far = product_is_far(machine, w);
   double strips = divide_up(w->width, t->vectors * w->lanes), step = step_cycles(machine, t, STEP_SHARE), line = 0;
-  double across = across_line(machine, w) + comes_line(machine, w, false) + stream_cycles(machine, w, t);
+  double across = across_line(machine, w) + comes_line(machine, w, false) + stream_lines(machine, w, t) * STREAM_LINE_CYCLES;
   step = overlapped(step, lines_of(machine, w, t->vectors * w->lanes) * crowded(rates, w, far) + across);
   if (far) {
     step = step * (row_blocks(machine, w->m, t) > 1 ? rates->far_step : 1) + (fetch ? t->vectors * rates->fetch : 0);
-    line = rates->line[fetch];
+    double lost = lost_lines(machine, w, t);
+    line = lost > 0 ? 0 : rates->line[fetch];
+    step = overlapped(step, lost);
   }
-  step += product_is_paged(w) ? rates->page : 0;
-  step += w->is_transposed ? rates->across[rows_are_far(machine, w)] : 0;
+  step += product_is_paged(machine, w) ? rates->page : 0;
+  step += w->is_transposed ? rates->across[rows_are_far(machine, w)] + stream_lines(machine, w, t) * rates->stream_wait : 0;
   step /= (w->is_computed ? COMPUTED_SHARE : 1) * aligned_share(machine, w);
   double tile = w->k * step + ends_cycles(machine, t, false);
-  double ends = rows_cycles(machine, w, strips) + result_cycles(machine, w, false);
+  double ends = rows_cycles(machine, w, strips) + result_cycles(machine, w, strips <= 1);
   return w->batch * (strips * (row_blocks(machine, w->m, t) * tile + w->k * lines_of(machine, w, t->vectors * w->lanes) * line) + ends);
 }
 
@@ -237,9 +251,9 @@ static int64_t waiting_terms(const struct machine *machine, const struct product
 }
 int64_t product_waiting_terms(const struct machine *machine, const struct product_work *w) {
   double both = w->k * (w->m + w->width) * w->bytes;
-  bool may_stay = both <= (double)machine->bytes[LEVEL_L2] && !product_rows_stream(machine, w);
+  bool streams = product_rows_stream(machine, w), may_stay = both <= (double)machine->bytes[LEVEL_L2] && !streams;
   int64_t terms = waiting_terms(machine, w);
-  return w->k < (double)(2 * terms) || may_stay ? 0 : terms;
+  return w->k < (double)terms * (streams ? 1.5 : 2) || may_stay ? 0 : terms;
 }
 int64_t product_waiting_rows(const struct machine *machine, const struct product_work *w, const struct tile *t) {
   double terms = (double)waiting_terms(machine, w);
@@ -253,17 +267,18 @@ double product_waiting_cycles(const struct machine *machine, const struct produc
   double line = is_apart ? crowded(rates_of(machine), w, is_crowded(w, w->m * w->bytes)) : 0;
   double step = overlapped(step_cycles(machine, t, STEP_SHARE), lines_of(machine, w, t->vectors * w->lanes) * line);
   double tile = w->k * step + blocks * ends_cycles(machine, t, true);
-  far += strips * w->k * divide_up(w->m, w->lanes) * comes_line(machine, w, true);
+  double comes = comes_line(machine, w, true) + (product_rows_stream(machine, w) ? rates_of(machine)->stream_line : 0);
+  far += strips * w->k * divide_up(w->m, w->lanes) * comes;
   return w->batch * (strips * row_blocks(machine, w->m, t) * tile + far);
 }
 
 bool product_may_stream(const struct machine *machine, const struct product_work *w) {
-  return product_is_far(machine, w) && (w->m <= rates_of(machine)->streamed_rows || product_is_paged(w));
+  return product_is_far(machine, w) && (w->m <= rates_of(machine)->streamed_rows || product_is_paged(machine, w));
 }
 /* A tile's vectors and rows are loaded for each term. */
 double product_stream_cycles(const struct machine *machine, const struct product_work *w, int64_t vectors) {
   double sums = w->m * (double)vectors, tiles = w->k * divide_up(w->width, w->lanes) / (double)vectors;
-  double fmas = tiles * sums / machine->fma_rate / STREAMED_SHARE;
+  double fmas = tiles * sums / machine->fma_rate / rates_of(machine)->streamed_share;
   double loads = tiles * (w->m + (double)vectors + sums * STREAMED_SUM) / machine->loads;
   double lines = w->k * w->width * w->bytes / LINE_BYTES * rates_of(machine)->streamed_line, most = fmas > loads ? fmas : loads;
   return w->batch * (most > lines ? most : lines);
@@ -271,7 +286,9 @@ double product_stream_cycles(const struct machine *machine, const struct product
 
 /* Where the second factor lies, as rates have it. */
 static int place_of(const struct machine *machine, const struct product_work *w) {
-  return !product_is_far(machine, w) ? PLACE_NEAR : w->k * w->width * w->bytes / PAGE_BYTES > PAGES ? PLACE_PAGED : PLACE_FAR;
+  return !product_is_far(machine, w)                                        ? PLACE_NEAR
+       : w->k * w->width * w->bytes / PAGE_BYTES > rates_of(machine)->pages ? PLACE_PAGED
+                                                                            : PLACE_FAR;
 }
 #define PLAIN_ROWS 8            /* whose sums stay in registers, so that they share what they load */
 #define PLAIN_ACROSS_SHARE 0.40 /* of the peak, at least, where they lie across */
@@ -302,7 +319,7 @@ double product_plain_cycles(const struct machine *machine, const struct product_
   fmas /= (w->is_computed ? COMPUTED_SHARE : 1) * aligned_share(machine, w);
   fmas *= held_by_loads(machine, PLAIN_ROWS, vectors < PLAIN_VECTORS ? vectors : PLAIN_VECTORS);
   fmas /= (w->is_transposed ? PLAIN_ACROSS_SHARE : rates->plain_share) * (w->m < rates->plain_rows ? w->m / rates->plain_rows : 1);
-  bool hides = rates->hides_lines && !product_is_paged(w);
+  bool hides = rates->hides_lines && !product_is_paged(machine, w);
   double cycles = (hides ? overlapped_by(fmas, lines, PLAIN_OVERLAPPED_SHARE) : fmas + lines) + tiles + once_far(machine, w);
   return w->batch * cycles * (w->width < COLUMNS_MIN ? COLUMNS_FEW : 1);
 }
@@ -341,7 +358,8 @@ bool product_may_be_asked_for(const struct machine *machine, const struct produc
 static double block_line(const struct machine *machine, const struct product_work *w, const struct product_blocks *b) {
   const struct rates *rates = rates_of(machine);
   const double *lines = b->is_narrow ? rates->narrow_line[b->asks] : b->in_place ? rates->stays_line : rates->block_line;
-  return lines[place_of(machine, w)];
+  int place = place_of(machine, w);
+  return lines[place == PLACE_NEAR && batches_leave(machine, w, w->k * w->width) ? PLACE_FAR : place];
 }
 double product_block_cycles(const struct machine *machine, const struct product_work *w, const struct product_blocks *b) {
   const struct rates *rates = rates_of(machine);

@@ -83,7 +83,8 @@ struct product_work {
 /* Rows by vectors of sums that stay in registers. */
 struct tile {
   int rows, vectors;
-  double step; /* measured cycles of a term, where the machine starts two multiply-adds a cycle and the second factor lies in L2 */
+  double step;  /* measured cycles of a term, where the machine starts two multiply-adds a cycle and the second factor lies in L2 */
+  bool is_even; /* what is left of the rows is one tile, not one of each power of two */
 };
 /* Whether its loads hold up multiply-adds of tiles that load much for each. */
 bool tile_loads_hold(const struct machine *machine);
@@ -93,7 +94,7 @@ const struct tile *product_tiles(const struct machine *machine);
 /* Whether the second factor comes from beyond L2: it takes more than half of it. */
 bool product_is_far(const struct machine *machine, const struct product_work *work);
 /* Whether the second factor's neighbouring terms lie in more pages than the TLB holds. */
-bool product_is_paged(const struct product_work *work);
+bool product_is_paged(const struct machine *machine, const struct product_work *work);
 /* Whether so few rows may have the second factor read as it lies. */
 bool product_may_stream(const struct machine *machine, const struct product_work *work);
 /* As plain loops, without steps. */
@@ -108,7 +109,7 @@ int64_t product_waiting_rows(const struct machine *machine, const struct product
 /* Whether the first factor lies across and comes from beyond the caches, all batches together; such rows that are a page or two long come
  * by each page's own stream. */
 bool product_rows_stream(const struct machine *machine, const struct product_work *work);
-bool product_rows_are_pages(const struct product_work *work);
+bool product_rows_come(const struct machine *machine, const struct product_work *work);
 /* A far second factor read as it lies, a few of its rows at a time, while the sums of all columns wait in the first cache. */
 double product_stream_cycles(const struct machine *machine, const struct product_work *work, int64_t vectors);
 /* The second factor in panels: of so many vectors of columns all terms lie one behind the other. Tiles of so many rows, what is left is one

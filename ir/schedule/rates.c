@@ -15,18 +15,17 @@ static const struct tile narrow_tiles[] = {{2, 4, 4.6}, {4, 3, 6.6}, {6, 2, 6.15
 
 /* What is alike for 512-bit vectors. */
 #define WIDE .turned_square = 0.3, .filter_pixel = DBL_MAX, .filter_crowded = 1
-/* And where caches lag behind multiply-adds, whether one of them starts in a cycle or two. */
-#define LAGGING WIDE, .streamed_rows = 2 /* more hide the lines that they wait for */
-
+/* What is usual. */
+#define USUAL .pages = 1536, .stream_least = 0.25, .stream_most = 4, .stream_row = 1024, .pages_stream = true, .streamed_share = 0.8
 /* Two multiply-adds a cycle, of a mesh that brings a far line in nine cycles, and in sixteen one that lies a page behind the one before. */
 #define MESHED                                                                                                                           \
-  LAGGING, .far_step = 1.25, .fetch = 1.6, .unaligned = 0.83, .crowded = {{0, 0.2, 2.6}, {0.3, 7, 3}}, .streamed_line = 8,               \
-           .across_kept = 0.35, .rows_far = 2.4, .line = {5.3, 0.5}, .result = {7.6, 1}, .once_far = 8, .gather = {1, 2.5, 1.8},         \
-           .plain_ends = 20, .panel_share = 0.97, .panel_line = {4, 2}, .block_share = 0.92, .block_line = {7.4, 15, 18.5},              \
-           .narrow_share = 0.97, .block_turned = 0.02, .block_rows = {0.4, 1}, .ends = {0.13, 0.1}, .turned_split = 0.35,                \
-           .turned_share = 0.85, .turned_store = 0.7, .turned_far = 0.11, .crossed_square = 95, .conv_apart = 0.89, .conv_second = 0.1,  \
-           .conv_strip = 0.85, .filter_near = 0.53, .filter_parts = 1.2, .filter_far = 0.15, .filter_stream = 0.84, .filter_apart = 0.9, \
-           .filter_line = {6, 14}
+  WIDE, USUAL, .streamed_rows = 2, .far_step = 1.25, .fetch = 1.6, .unaligned = 0.83, .crowded = {{0, 0.2, 2.6}, {0.3, 7, 3}},           \
+               .streamed_line = 8, .across_kept = 0.35, .rows_far = 2.4, .line = {5.3, 0.5}, .result = {7.6, 1}, .once_far = 8,          \
+               .gather = {1, 2.5, 1.8}, .plain_ends = 20, .panel_share = 0.97, .panel_line = {4, 2}, .block_share = 0.92,                \
+               .block_line = {7.4, 15, 18.5}, .narrow_share = 0.97, .block_turned = 0.02, .block_rows = {0.4, 1}, .ends = {0.13, 0.1},   \
+               .turned_split = 0.35, .turned_share = 0.85, .turned_store = 0.7, .turned_far = 0.11, .crossed_square = 95,                \
+               .conv_apart = 0.89, .conv_second = 0.1, .conv_strip = 0.85, .filter_near = 0.53, .filter_parts = 1.2, .filter_far = 0.15, \
+               .filter_stream = 0.84, .filter_apart = 0.9, .filter_line = {6, 14}
 static const struct rates two_wide = {MESHED,
                                       .plain_rows = 8,
                                       .tiles = wide_tiles,
@@ -49,6 +48,7 @@ static const struct rates held_wide = {MESHED,
                                        .turned_copy = 3,
                                        .conv_pair = {13, 16}};
 static const struct rates fed_wide = {WIDE,
+                                      USUAL,
                                       .plain_rows = 8,
                                       .turned_copy = 1.2,
                                       .tiles = fed_tiles,
@@ -86,19 +86,30 @@ static const struct rates fed_wide = {WIDE,
                                       .conv_apart = 0.45,
                                       .conv_pair = {8.5, 15},
                                       .conv_strip = 1};
-static const struct rates one_wide = {LAGGING,
+static const struct rates one_wide = {WIDE,
                                       .plain_rows = 8,
                                       .tiles = wide_tiles,
                                       .turned_copy = 1.2,
                                       .unaligned = 1,
                                       .far_step = 1, /* half a rate hides it */
                                       .streamed_line = 3.4,
+                                      .streamed_rows = 8,
+                                      .streamed_share = 0.65,
                                       .across = {0, 1.5},
                                       .across_kept = 1,
                                       .rows_far = 6,
+                                      .stream_least = 0.125,
+                                      .stream_most = 2, /* in a step they do, alone they stay in L3 */
+                                      .stream_row = 768,
+                                      .stream_wait = 45,
+                                      .stream_line = 10,
+                                      .pages = 3072, /* of a Zen 4 */
                                       .page = 20,
                                       .line = {4, 3},
+                                      .lost_term = 12,
+                                      .lost_line = 2.5,
                                       .result = {14, 6},
+                                      .batches_leave = true,
                                       .gather = {0.5, 1, 1},
                                       .plain_share = 0.7,
                                       .plain_ends = 40,
@@ -119,7 +130,8 @@ static const struct rates one_wide = {LAGGING,
                                       .filter_far = 0.65,
                                       .filter_stream = 0.93, /* not used */
                                       .filter_apart = 0.62};
-static const struct rates narrow = {.tiles = narrow_tiles,
+static const struct rates narrow = {USUAL,
+                                    .tiles = narrow_tiles,
                                     .unaligned = 1,
                                     .far_step = 1,
                                     .fetch = 0.3,

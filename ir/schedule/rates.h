@@ -25,10 +25,19 @@ struct rates {
   double across_kept;        /* of L2, what such a factor may fill and be near; */
   double across_comes[2];    /* a far one's line, for each term of a tile; a block of terms at a time; */
   double rows_far;           /* and a vector of one that does not, for each strip */
-  double page;               /* a term in a page that the TLB has lost, */
-  double line[2];            /* and a far line at first, as it is missed, and asked for ahead */
+  double stream_least;       /* of L2, a batch of a first factor that lies across and comes from beyond the caches, */
+  double stream_most;        /* which more than that of all batches does, */
+  double stream_row;         /* with rows of so many bytes: of shorter ones several lie in a page, which the prefetchers follow; */
+  double stream_wait;        /* its line, which multiply-adds do not hide, */
+  double stream_line;        /* and in blocks of terms, for each strip; */
+  bool pages_stream;         /* but rows of a page or two come by each page's own stream */
+  double pages, page;        /* that the TLB holds; a term in one that it has lost, */
+  double line[2];            /* and a far line at first, as it is missed, and asked for ahead; */
+  double lost_term;          /* a term whose lines are far each time that rows meet them, at least, */
+  double lost_line;          /* with each of its lines */
 
-  double result[2];      /* a far line of the result, by strips, and where those of several strips lie side by side */
+  double result[2];      /* a far line of the result, by strips, and where those of several strips lie side by side; */
+  bool batches_leave;    /* one batch's makes room for the next one's, and goes beyond L2 where all together do; factors come from there */
   double once_far;       /* a vector of a first factor from beyond L2 that lies along the sum, in blocks, too */
   double gather[PLACES]; /* plain loops: an element of a second factor along the sum, for each few rows; */
   double plain_share;    /* of others, of the peak, */
@@ -36,7 +45,8 @@ struct rates {
   double plain_ends;     /* a tile begins and ends; */
   bool hides_lines;      /* multiply-adds go on while lines of a far factor come, unless those are in a page each */
   double streamed_rows;  /* so many may have a far factor read as it lies, where its terms are not in a page each, */
-  double streamed_line;  /* and its line, behind the one in front of it */
+  double streamed_line;  /* and its line, behind the one in front of it; */
+  double streamed_share; /* of the peak, what rows reach meanwhile */
 
   double panel_share;            /* of tiles, from panels, with two multiply-adds of 512 bits a cycle; */
   double panel_line[2];          /* a far line of those that is waited for, and where it is asked for a panel ahead; */

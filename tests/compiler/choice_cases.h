@@ -240,7 +240,11 @@ static const struct choice_case cases[] = {
    "split n 128 -> ns ni; split ns 4 -> nt no; split k 4 -> ko ki; order nt no m ni; sink no m ni under ko in stack; sink m ni under ki in "
    "register; fetch b at ki ahead 4; run nt tasks"},
   {"beyond L3 the CPU's own guess is left alone", PRODUCT("1", "2048", "1024", ""), "x86-64-v4", "under ki in register; run nt tasks"},
-  {"few rows, and a factor in many pages", PRODUCT("5", "2000", "1024", ""), "znver4", "split n 32 -> ns ni; split ns 16 -> nt no"},
+  {"few rows, and a factor in many pages", PRODUCT("5", "4096", "1024", ""), "znver4", "split n 32 -> ns ni; split ns 16 -> nt no"},
+  {"few rows in one tile, where they find its pages", PRODUCT("5", "2000", "1024", ""), "znver4",
+   "split n 64 -> no ni; order no m ni; split m 5 -> mo mi; sink mi ni under ka in register"},
+  {"few rows in tiles of as many", PRODUCT("49", "512", "2048", ""), "znver4", "split m 10 -> mo mi tail cut 9;"},
+  {"also where two multiply-adds begin", PRODUCT("10", "1000", "1000", ""), "sapphirerapids", "split m 10 -> mo mi; sink"},
   {"rows whose sums would fill the registers go in two passes", PRODUCT("7", "2000", "1024", ""), "x86-64-v3",
    "order nt m no ni; split m 4 -> mo mi tail cut 3; order mo no mi ni; sink no mi ni under ko in stack; sink mi ni under ki"},
   {"or more", PRODUCT("12", "2000", "1024", ""), "x86-64-v3", "order nt m no ni; split m 4 -> mo mi; order mo no mi ni"},
