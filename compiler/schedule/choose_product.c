@@ -208,7 +208,7 @@ static bool suits(const struct product *p, const struct tile *t) {
   return t->rows <= p->work.m && t->vectors * p->work.lanes <= p->work.width && live <= (int)p->n->machine->registers &&
          (t->rows > 2 || p->work.m < 4);
 }
-/* The same tile with fewer rows, as many for each, where all of the rows are few: none of its size. A smaller one that was measured is nearer. */
+/* The same tile with fewer rows, as many for each, unless a smaller one that was measured is nearer; of no rows: there is none. */
 static struct tile even_tile(const struct product *p, const struct tile *t) {
   struct tile even = {.vectors = t->vectors, .is_even = true};
   if (has_open(p))

@@ -216,7 +216,7 @@ static double held_by_loads(const struct machine *machine, double rows, double v
   double loads = (rows + vectors) / machine->loads, fmas = rows * vectors / machine->fma_rate;
   return tile_loads_hold(machine) && fmas > 0 && loads > fmas ? loads / fmas : 1;
 }
-/* Of a strip's lines of a term, which the second cache has lost before the next rows meet them: terms that far apart find few of its sets. */
+/* Of a strip's lines of a term that L2 has lost before the next rows meet them: terms that far apart find few of its sets. */
 static double lost_lines(const struct machine *machine, const struct product_work *w, const struct tile *t) {
   const struct rates *rates = rates_of(machine);
   int64_t apart = bytes_apart(w->stride);

@@ -22,7 +22,7 @@
 #include <immintrin.h>
 #endif
 
-#define SPIN_NS 60000 /* longer than most gaps between kernels of a step */
+#define SPIN_NS 120000 /* longer than most gaps between kernels of a step */
 #define SPIN_LEAST_NS 2000
 #define SPIN_PAUSES 32     /* between looks at the clock */
 #define CALLER_ROUNDS 2000 /* tens of microseconds */
