@@ -15,6 +15,10 @@ struct source {
   uint32_t replaced;               /* loads from this buffer become ... */
   const struct producer *producer; /* ... this one's expression (inline), or */
   expr_id value;                   /* ... this value (epilogue) */
+  const struct producer *map;      /* made in another shape: what it loads at its own element has that one, */
+  const expr_id *index;            /* and there this index */
+  int rank;
+  const kernel_dim *dims;
 };
 
 static struct source source_make(struct clone *to, const struct flow_node *node) {
@@ -60,23 +64,24 @@ static bool has_dims(const struct kernel_buffer *b, int rank, const kernel_dim *
   return b->rank == rank && memcmp(b->dims, dims, sizeof *dims * (size_t)rank) == 0;
 }
 /* The buffer in which the new kernel has what is bound to `arg`; UINT32_MAX: none. It may have a value in several shapes. */
-static uint32_t find_bound(const struct source *s, uint32_t b, struct flow_arg arg, const kernel_dim *dims) {
+static uint32_t find_bound(const struct source *s, uint32_t b, struct flow_arg arg, int rank, const kernel_dim *dims) {
   const struct clone *cl = s->to;
   for (uint32_t i = 0; i < cl->args.count; i++) {
     const struct kernel_buffer *known = &cl->kernel->buffers.items[i];
     bool may_load = arg.value || known->mode == BUFFER_IN || is_old(cl, s->node->args[b].value);
-    if (may_load && cl->args.items[i].value == arg.value && cl->args.items[i].var == arg.var &&
-        (arg.var || has_dims(known, s->node->kernel->buffers.items[b].rank, dims)))
+    if (may_load && cl->args.items[i].value == arg.value && cl->args.items[i].var == arg.var && (arg.var || has_dims(known, rank, dims)))
       return i;
   }
   return UINT32_MAX;
 }
-static void map_dims(struct source *s, uint32_t b, kernel_dim dims[LIMIT_RANK]) {
+static int map_dims(struct source *s, uint32_t b, kernel_dim dims[LIMIT_RANK]) {
   const struct kernel_buffer *from = &s->node->kernel->buffers.items[b];
   for (int i = 0; i < from->rank; i++)
     dims[i] = map_dim(s, from->dims[i]);
+  return from->rank;
 }
-static uint32_t map_buffer(struct source *s, uint32_t b) {
+/* The new kernel's buffer for this one, in its own shape, or in that in which the map is made. */
+static uint32_t map_buffer_as(struct source *s, uint32_t b, bool reshaped) {
   if (s->buffer[b])
     return s->buffer[b] - 1;
   struct clone *cl = s->to;
@@ -84,18 +89,21 @@ static uint32_t map_buffer(struct source *s, uint32_t b) {
   struct flow_arg arg = s->node->args[b];
   kernel_dim dims[LIMIT_RANK];
   uint32_t n = UINT32_MAX;
-  map_dims(s, b, dims);
+  int rank = reshaped ? s->rank : map_dims(s, b, dims);
+  if (reshaped)
+    memcpy(dims, s->dims, sizeof *dims * (size_t)rank);
   if (is_old(cl, arg.value))
     arg = (struct flow_arg){.var = cl->updates};
   if (from->mode == BUFFER_IN) /* a value is bound once for each shape, and an old one where the variable is */
-    n = find_bound(s, b, arg, dims);
+    n = find_bound(s, b, arg, rank, dims);
   if (n == UINT32_MAX) {
     vec_push(&cl->args, arg);
-    n = kernel_add_buffer(cl->kernel, from->dtype, from->mode, from->rank, dims);
+    n = kernel_add_buffer(cl->kernel, from->dtype, from->mode, rank, dims);
   }
   s->buffer[b] = n + 1;
   return n;
 }
+static uint32_t map_buffer(struct source *s, uint32_t b) { return map_buffer_as(s, b, false); }
 
 /* ---- constants ---- */
 
@@ -151,6 +159,8 @@ static expr_id map_load(struct source *s, expr_id e) {
   value_id v = s->node->args[b].value;
   if (v && k->buffers.items[b].mode == BUFFER_IN && clone_constant(s->to->flow, v))
     return constant(s->to, v, load.part);
+  if (s->map && producer_load_is_own(s->map, e))
+    return expr_load(s->to->kernel, map_buffer_as(s, b, true), load.part, s->index, s->rank);
   expr_id index[LIMIT_RANK];
   for (int i = 0; i < load.count; i++)
     index[i] = map_expr(s, k->operands.items[load.first + (uint32_t)i]);
@@ -193,6 +203,27 @@ static uint32_t new_local(struct source *s, const struct stmt *from, struct stmt
   return made->local;
 }
 
+/* What the map makes of the value that is stored, at the same element: the last of its loops stand for the last of the index. */
+static void store_mapped(struct source *s, const struct stmt *from, struct stmt **tail, const expr_id *index, expr_id value,
+                         const struct store_hook *hook) {
+  const struct producer *c = hook->c;
+  struct source map = source_make(s->to, c->node);
+  kernel_dim dims[LIMIT_RANK];
+  map.replaced = hook->buffer;
+  map.value = value;
+  map.map = c;
+  map.index = index;
+  map.rank = map_dims(s, from->buffer, dims);
+  map.dims = dims;
+  for (int i = c->index_count - 1, j = map.rank - 1; i >= 0 && j >= 0; i--, j--) {
+    const struct expr *at = expr_get(c->node->kernel, c->index[i]);
+    if (at->op == SCALAR_LOCAL)
+      map.local[at->imm] = index[j];
+  }
+  expr_id mapped = map_expr(&map, c->value[0]);
+  stmt_store(s->to->kernel, tail, map_buffer_as(&map, c->buffer, true), 0, index, map.rank, mapped);
+  source_free(&map);
+}
 static void map_store(struct source *s, const struct stmt *from, struct stmt **tail, const struct store_hook *hook) {
   struct kernel *to = s->to->kernel;
   expr_id index[LIMIT_RANK], value = map_expr(s, from->value);
@@ -202,17 +233,7 @@ static void map_store(struct source *s, const struct stmt *from, struct stmt **t
     stmt_store(to, tail, map_buffer(s, from->buffer), from->part, index, from->index_count, value);
   if (!hook)
     return;
-  struct source map = source_make(s->to, hook->c->node);
-  map.replaced = hook->buffer;
-  map.value = value;
-  for (int i = 0; i < hook->c->index_count; i++) {
-    const struct expr *at = expr_get(hook->c->node->kernel, hook->c->index[i]);
-    if (at->op == SCALAR_LOCAL)
-      map.local[at->imm] = index[i];
-  }
-  expr_id mapped = map_expr(&map, hook->c->value[0]);
-  stmt_store(to, tail, map_buffer(&map, hook->c->buffer), 0, index, hook->c->index_count, mapped);
-  source_free(&map);
+  store_mapped(s, from, tail, index, value, hook);
 }
 
 static void map_stmt(struct source *s, const struct stmt *from, struct stmt **tail, const struct store_hook *hook) {

@@ -1,6 +1,7 @@
 /* producer_form.c: see producer_form.h. */
 #include "compiler/edit/producer_form.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* The chain of par loops from the top; *inner is the block inside. */
@@ -100,6 +101,49 @@ bool producer_loads_own(const struct producer *p, uint32_t buffer) {
     }
   }
   return true;
+}
+
+bool producer_load_is_own(const struct producer *p, expr_id load) {
+  const struct kernel *k = p->node->kernel;
+  const struct expr *x = expr_get(k, load);
+  const struct kernel_buffer *from = &k->buffers.items[x->imm], *to = &k->buffers.items[p->buffer];
+  bool own = from->mode == BUFFER_IN && from->rank == to->rank && memcmp(from->dims, to->dims, sizeof *to->dims * (size_t)to->rank) == 0;
+  for (int i = 0; i < x->count && own; i++)
+    own = expr_operand(k, load, i) == p->index[i];
+  return own && to->rank > 0;
+}
+/* Whether e uses no loop but those of the last dimensions, except in loads of its own element. */
+static bool reshapes(const struct producer *p, expr_id e, int common, bool *seen) {
+  const struct kernel *k = p->node->kernel;
+  const struct expr *x = expr_get(k, e);
+  if (seen[e] || (x->op == SCALAR_LOAD && producer_load_is_own(p, e)))
+    return true;
+  seen[e] = true;
+  for (int i = 0; x->op == SCALAR_LOCAL && i < p->index_count - common; i++)
+    if (e == p->index[i])
+      return false;
+  for (int i = 0; i < x->count; i++)
+    if (!reshapes(p, expr_operand(k, e, i), common, seen))
+      return false;
+  return true;
+}
+/* A buffer that is loaded at its own element is loaded nowhere else. */
+static bool loads_one_way(const struct producer *p) {
+  const struct kernel *k = p->node->kernel;
+  bool *own = calloc(k->buffers.count + 1, 1), *other = calloc(k->buffers.count + 1, 1), fits = true;
+  for (expr_id e = 1; e < k->exprs.count; e++)
+    if (expr_get(k, e)->op == SCALAR_LOAD)
+      (producer_load_is_own(p, e) ? own : other)[expr_get(k, e)->imm] = true;
+  for (uint32_t b = 0; b < k->buffers.count; b++)
+    fits = fits && !(own[b] && other[b]);
+  free(own);
+  free(other);
+  return fits;
+}
+bool producer_reshapes(const struct producer *p, int common) {
+  bool *seen = calloc(p->node->kernel->exprs.count, 1), fits = p->is_map && !p->value[1] && reshapes(p, p->value[0], common, seen);
+  free(seen);
+  return fits && loads_one_way(p);
 }
 
 bool producer_form(const struct flow_node *n, struct producer *out) {

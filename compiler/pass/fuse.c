@@ -8,6 +8,8 @@
  *   epilogue   a map over the result of a reduction or contraction is applied where that is stored. Only so many different ones
  *              for a program: behind that products stay by themselves, where all of one form are one kernel (share.c)
  *   part       a reduction or contraction of which one map loads a box (a slice of a product) is made for that
+ * What lies between kernels only to give a value another shape goes first: each kernel knows a value in the shape that it wants
+ * (`look_through`), and an epilogue may be of another shape than its product, as where rows of a batch are one row after the other.
  * A kernel is only moved later, to where its consumer stands; the order protects what it reads from updates in between. */
 #include <stdlib.h>
 #include <string.h>
@@ -60,6 +62,24 @@ static int producer_cost(const struct producer *p) {
   return cost;
 }
 
+/* ---- shapes ---- */
+
+static dim buffer_dim(struct flow *f, const struct flow_node *n, uint32_t buffer, int d) {
+  kernel_dim size = n->kernel->buffers.items[buffer].dims[d];
+  return DIM_IS_SIZE(size) ? n->sizes[SIZE_OF_DIM(size)] : dim_const(f->dims, size);
+}
+static int buffer_rank(const struct flow_node *n, uint32_t buffer) { return n->kernel->buffers.items[buffer].rank; }
+/* How many of the last dimensions are alike. */
+static int common_dims(struct flow *f, const struct flow_node *a, uint32_t in_a, const struct flow_node *b, uint32_t in_b) {
+  int i = buffer_rank(a, in_a), j = buffer_rank(b, in_b), count = 0;
+  while (i-- > 0 && j-- > 0 && dim_equal(f->dims, buffer_dim(f, a, in_a, i), buffer_dim(f, b, in_b, j)) == 1)
+    count++;
+  return count;
+}
+static bool same_shape(struct flow *f, const struct flow_node *a, uint32_t in_a, const struct flow_node *b, uint32_t in_b) {
+  return buffer_rank(a, in_a) == buffer_rank(b, in_b) && common_dims(f, a, in_a, b, in_b) == buffer_rank(a, in_a);
+}
+
 /* ---- inlining ---- */
 
 /* The variable whose memory a value is, + 1; 0: none. */
@@ -84,7 +104,8 @@ static bool reads_what_is_updated(const struct flow *f, const struct flow_node *
 static bool may_inline(const struct fuser *fu, const struct producer *p, const struct flow_node *c, uint32_t buffer) {
   const struct kernel *k = c->kernel;
   value_id v = p->node->args[p->buffer].value;
-  if (!p->is_map || p->node->task != c->task || !nodes_same_guards(p->node, c) || reads_what_is_updated(fu->flow, p->node, c))
+  if (!p->is_map || p->node->task != c->task || !nodes_same_guards(p->node, c) || reads_what_is_updated(fu->flow, p->node, c) ||
+      !same_shape(fu->flow, p->node, p->buffer, c, buffer))
     return false;
   if (k->exprs.count + p->node->kernel->exprs.count > FUSE_EXPRS || k->buffers.count + p->node->kernel->buffers.count > FUSE_BUFFERS)
     return false;
@@ -151,16 +172,13 @@ static bool inline_one(struct fuser *fu, flow_id id) {
 
 /* ---- epilogues ---- */
 
-/* Whether the consumer loads the producer's value only at its own element, and both have the same dims. */
+/* Whether the consumer loads the producer's value only at its own element, of which all dimensions, or the last ones, are the producer's:
+ * the epilogue is made of those. */
 static bool same_elements(struct fuser *fu, const struct producer *p, const struct producer *c, uint32_t buffer) {
-  const struct flow_value *x = &fu->flow->values.items[p->node->args[p->buffer].value];
-  const struct flow_value *y = &fu->flow->values.items[c->node->args[c->buffer].value];
-  if (x->rank != y->rank)
+  struct flow *f = fu->flow;
+  if (!same_shape(f, c->node, c->buffer, c->node, buffer) || !producer_loads_own(c, buffer))
     return false;
-  for (int i = 0; i < x->rank; i++)
-    if (dim_equal(fu->flow->dims, x->dims[i], y->dims[i]) != 1)
-      return false;
-  return producer_loads_own(c, buffer);
+  return same_shape(f, p->node, p->buffer, c->node, buffer) || producer_reshapes(c, common_dims(f, p->node, p->buffer, c->node, c->buffer));
 }
 
 static bool used_before(const struct fuser *fu, value_id v, flow_id id) {
@@ -225,9 +243,9 @@ static bool loads_box(const struct producer *c, uint32_t buffer) {
 static bool may_take_part(struct fuser *fu, const struct producer *p, const struct producer *c, uint32_t buffer) {
   const struct kernel *k = c->node->kernel;
   value_id v = p->node->args[p->buffer].value;
-  return p->is_reduction && fu->users[v].nodes.count == 1 && loads_box(c, buffer) && !kernel_loads(k, buffer).repeated &&
-         p->node->task == c->node->task && nodes_same_guards(p->node, c->node) && !reads_what_is_updated(fu->flow, p->node, c->node) &&
-         k->exprs.count + p->node->kernel->exprs.count <= FUSE_EXPRS;
+  return p->is_reduction && fu->users[v].nodes.count == 1 && buffer_rank(c->node, buffer) == p->index_count && loads_box(c, buffer) &&
+         !kernel_loads(k, buffer).repeated && p->node->task == c->node->task && nodes_same_guards(p->node, c->node) &&
+         !reads_what_is_updated(fu->flow, p->node, c->node) && k->exprs.count + p->node->kernel->exprs.count <= FUSE_EXPRS;
 }
 
 /* ---- maps in the kernels of their inputs ---- */
@@ -299,11 +317,49 @@ static bool join_one(struct fuser *fu, flow_id id, bool is_part) {
   return false;
 }
 
+/* ---- views ---- */
+
+/* The value that a kernel made and `v` is, in another shape or in the same. */
+static value_id made_as(const struct flow *f, const struct flow_node *user, value_id v) {
+  const struct flow_node *n;
+  value_id root = v;
+  while ((n = f->nodes.items[f->values.items[root].producer]) && n->op == FLOW_ALIAS && n->task == user->task && n->controls.count == 0 &&
+         n->guard_count == 0 && f->values.items[n->inputs.items[0]].dtype == f->values.items[root].dtype)
+    root = n->inputs.items[0];
+  return n && n->op == FLOW_KERNEL && n->task == user->task ? root : v;
+}
+static void look_through(struct flow *f, struct flow_node *n) {
+  n->inputs.count = 0;
+  for (uint32_t b = 0; b < n->kernel->buffers.count; b++)
+    if (n->args[b].value && n->kernel->buffers.items[b].mode == BUFFER_IN) {
+      n->args[b].value = made_as(f, n, n->args[b].value);
+      vec_push(&n->inputs, n->args[b].value);
+    }
+}
+/* Views that nobody looks at any more: they would be users of what they show. */
+static void drop_views(struct fuser *fu) {
+  struct flow *f = fu->flow;
+  bool *waited = calloc(f->nodes.count + 1, 1);
+  for (flow_id id = 1; id < f->nodes.count; id++)
+    for (uint32_t i = 0; f->nodes.items[id] && i < f->nodes.items[id]->controls.count; i++)
+      waited[f->nodes.items[id]->controls.items[i]] = true;
+  for (flow_id id = f->nodes.count; id-- > 1;) {
+    const struct flow_node *n = f->nodes.items[id];
+    if (n && n->op == FLOW_ALIAS && !n->controls.count && !waited[id] && fu->users[n->outputs.items[0]].nodes.count == 0)
+      drop_node(fu, id);
+  }
+  free(waited);
+}
+
 /* ---- the walk ---- */
 
 static void fuse_flow(struct build *b, struct epilogues *epilogues, struct flow *f) {
   uint32_t values = f->values.count;
+  for (flow_id id = 1; id < f->nodes.count; id++)
+    if (f->nodes.items[id] && f->nodes.items[id]->op == FLOW_KERNEL)
+      look_through(f, f->nodes.items[id]);
   struct fuser fu = {.build = b, .epilogues = epilogues, .flow = f, .users = value_users_find(f)};
+  drop_views(&fu);
   for (flow_id id = 1; id < f->nodes.count; id++) {
     struct flow_node *n = f->nodes.items[id];
     for (uint32_t r = 0; n && r < n->region_count; r++)

@@ -211,7 +211,7 @@ static bool suits(const struct product *p, const struct tile *t) {
 /* The same tile with fewer rows, as many for each, unless a smaller one that was measured is nearer; of no rows: there is none. */
 static struct tile even_tile(const struct product *p, const struct tile *t) {
   struct tile even = {.vectors = t->vectors, .is_even = true};
-  if (has_open(p))
+  if (has_open(p) || p->work.m < 1)
     return even;
   int64_t m = (int64_t)p->work.m, rows = divide_up(m, divide_up(m, t->rows));
   for (const struct tile *other = product_tiles(p->n->machine); other->rows; other++)

@@ -45,6 +45,14 @@ def product_of_few_rows():
     tf.nn.relu(tf.nn.bias_add(product, x_of(48, name="b")), name="y")
 
 
+@case("fuse", "--entry", "main: x, w, b, r, s -> y, z")
+def rows_of_batches():
+    """Rows of all images are one product's; what follows knows them by images. A scale of rows does not move with columns alone."""
+    rows = tf.matmul(tf.reshape(x_of(None, 6, 64), [-1, 64]), x_of(64, 32, name="w"))
+    y = tf.nn.relu(tf.reshape(rows, [-1, 6, 32]) + x_of(32, name="b") + x_of(None, 6, 32, name="r"), name="y")
+    tf.multiply(tf.reshape(tf.matmul(tf.reshape(y, [-1, 32]), tf.ones([32, 8])), [-1, 6, 8]), x_of(6, 1, name="s"), name="z")
+
+
 @case("fuse", "--cpu", "x86-64-v4", "--entry", "main: q, k, v, g -> y")
 def softmax_gradient():
     """Of one image: its loop of one turn repeats nothing. What a product's gradient is multiplied by goes into the sum that takes it."""
