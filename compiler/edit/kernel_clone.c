@@ -13,8 +13,8 @@ struct source {
   expr_id *local;                  /* per local: its expression in the new kernel */
   expr_id *memo;                   /* per expression */
   uint32_t replaced;               /* loads from this buffer become ... */
-  const struct producer *producer; /* ... this one's expression (inline), or */
-  expr_id value;                   /* ... this value (epilogue) */
+  const struct producer *producer; /* ... this one's expression; */
+  expr_id *values;                 /* and by buffer, from those that have one, this value: the caller's; NULL: none */
   const struct producer *map;      /* made in another shape: what it loads at its own element has that one, */
   const expr_id *index;            /* and there this index */
   int rank;
@@ -155,7 +155,9 @@ static expr_id map_load(struct source *s, expr_id e) {
   const struct expr load = *expr_get(k, e);
   uint32_t b = (uint32_t)load.imm;
   if (b == s->replaced)
-    return s->producer ? inline_load(s, &load) : s->value;
+    return inline_load(s, &load);
+  if (s->values && s->values[b])
+    return s->values[b];
   value_id v = s->node->args[b].value;
   if (v && k->buffers.items[b].mode == BUFFER_IN && clone_constant(s->to->flow, v))
     return constant(s->to, v, load.part);
@@ -191,9 +193,9 @@ static expr_id map_expr(struct source *s, expr_id e) {
 /* ---- statements ---- */
 
 struct store_hook {
-  const struct producer *c; /* the map applied to what is stored; NULL: none */
-  uint32_t buffer;          /* of c: the one that held the value */
-  bool keep;
+  const struct producer *c; /* the map applied to what is stored */
+  const bool *keep;         /* by buffer of what stores: whether it still does */
+  expr_id *values;          /* by buffer of c: what it loads there, which is stored here */
 };
 
 static void map_block(struct source *s, const struct stmt *from, struct stmt **tail, const struct store_hook *hook);
@@ -203,14 +205,13 @@ static uint32_t new_local(struct source *s, const struct stmt *from, struct stmt
   return made->local;
 }
 
-/* What the map makes of the value that is stored, at the same element: the last of its loops stand for the last of the index. */
-static void store_mapped(struct source *s, const struct stmt *from, struct stmt **tail, const expr_id *index, expr_id value,
+/* What the map makes of the values that are stored, at the same element: the last of its loops stand for the last of the index. */
+static void store_mapped(struct source *s, const struct stmt *from, struct stmt **tail, const expr_id *index,
                          const struct store_hook *hook) {
   const struct producer *c = hook->c;
   struct source map = source_make(s->to, c->node);
   kernel_dim dims[LIMIT_RANK];
-  map.replaced = hook->buffer;
-  map.value = value;
+  map.values = hook->values;
   map.map = c;
   map.index = index;
   map.rank = map_dims(s, from->buffer, dims);
@@ -225,15 +226,19 @@ static void store_mapped(struct source *s, const struct stmt *from, struct stmt 
   source_free(&map);
 }
 static void map_store(struct source *s, const struct stmt *from, struct stmt **tail, const struct store_hook *hook) {
-  struct kernel *to = s->to->kernel;
   expr_id index[LIMIT_RANK], value = map_expr(s, from->value);
   for (int i = 0; i < from->index_count; i++)
     index[i] = map_expr(s, from->index[i]);
-  if (!hook || hook->keep)
-    stmt_store(to, tail, map_buffer(s, from->buffer), from->part, index, from->index_count, value);
+  if (!hook || hook->keep[from->buffer])
+    stmt_store(s->to->kernel, tail, map_buffer(s, from->buffer), from->part, index, from->index_count, value);
   if (!hook)
     return;
-  store_mapped(s, from, tail, index, value, hook);
+  const struct flow_node *c = hook->c->node;
+  for (uint32_t b = 0; b < c->kernel->buffers.count; b++)
+    if (c->kernel->buffers.items[b].mode == BUFFER_IN && c->args[b].value == s->node->args[from->buffer].value)
+      hook->values[b] = value;
+  if (!from->next)
+    store_mapped(s, from, tail, index, hook);
 }
 
 static void map_stmt(struct source *s, const struct stmt *from, struct stmt **tail, const struct store_hook *hook) {
@@ -302,10 +307,11 @@ void clone_inline(struct clone *cl, const struct flow_node *consumer, uint32_t b
   source_free(&s);
 }
 
-void clone_epilogue(struct clone *cl, const struct producer *p, const struct producer *c, uint32_t buffer, bool keep) {
+void clone_epilogue(struct clone *cl, const struct producer *p, const struct producer *c, const bool *keep) {
   struct source s = source_make(cl, p->node);
-  struct store_hook hook = {.c = c, .buffer = buffer, .keep = keep};
+  struct store_hook hook = {.c = c, .keep = keep, .values = calloc(c->node->kernel->buffers.count + 1, sizeof *hook.values)};
   map_block(&s, p->node->kernel->body, &cl->kernel->body, &hook);
+  free(hook.values);
   source_free(&s);
 }
 
@@ -369,12 +375,13 @@ void clone_part(struct clone *cl, const struct producer *p, const struct produce
     s = s->body;
   for (; s->next; s = s->next)
     map_stmt(&sum, s, tail, NULL);
-  map.replaced = buffer;
-  map.value = map_expr(&sum, s->value);
+  map.values = calloc(c->node->kernel->buffers.count + 1, sizeof *map.values);
+  map.values[buffer] = map_expr(&sum, s->value);
   expr_id index[LIMIT_RANK], value = map_expr(&map, c->value[0]);
   for (int i = 0; i < c->index_count; i++)
     index[i] = map_expr(&map, c->index[i]);
   stmt_store(cl->kernel, tail, map_buffer(&map, c->buffer), 0, index, c->index_count, value);
+  free(map.values);
   source_free(&map);
   source_free(&sum);
 }

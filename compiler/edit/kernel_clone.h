@@ -18,8 +18,8 @@ void clone_begin(struct clone *cl, struct flow *flow, const char *name);
 /* The consumer, with the producer's expression in the place of loads from `buffer` (UINT32_MAX: no producer); scalars that
  * are known while compiling become constants. */
 void clone_inline(struct clone *cl, const struct flow_node *consumer, uint32_t buffer, const struct producer *p);
-/* The producer, storing what the map `c` makes of its value; also the value itself when `keep`. */
-void clone_epilogue(struct clone *cl, const struct producer *p, const struct producer *c, uint32_t buffer, bool keep);
+/* The producer, storing what the map `c` makes of its results; of these the ones that it shall keep, too, by the producer's buffer. */
+void clone_epilogue(struct clone *cl, const struct producer *p, const struct producer *c, const bool *keep);
 /* The sum `p` for those elements only that the map `c` loads, each once, and stores what it makes of them. */
 void clone_part(struct clone *cl, const struct producer *p, const struct producer *c, uint32_t buffer);
 /* The kernel with its result, buffer `result`, in the variable that it updates. */

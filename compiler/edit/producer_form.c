@@ -31,10 +31,9 @@ static bool stores_at_loops(const struct kernel *k, const struct stmt *s, const 
   return loop == depth;
 }
 
-static bool block_is_plain(const struct stmt *s) { /* sums and the like: no checks, no stores before the last */
-  for (; s; s = s->next) {
-    if (s->kind == STMT_STORE)
-      return s->next == NULL;
+/* Sums and the like in front of a store: no checks; *store is the first one. */
+static bool sums_are_plain(const struct stmt *s, const struct stmt **store) {
+  for (; s && s->kind != STMT_STORE; s = s->next) {
     if (s->kind == STMT_FOR && s->loop == LOOP_RED) {
       for (const struct stmt *t = s->body; t; t = t->next)
         if (t->kind == STMT_STORE || t->kind == STMT_CHECK || t->kind == STMT_IF || t->kind == STMT_WHILE ||
@@ -44,8 +43,10 @@ static bool block_is_plain(const struct stmt *s) { /* sums and the like: no chec
       return false;
     }
   }
-  return false;
+  *store = s;
+  return s != NULL;
 }
+static bool block_is_plain(const struct stmt *s) { return sums_are_plain(s, &s) && !s->next; }
 
 static uint32_t count_outputs(const struct flow_node *n, uint32_t *buffer) {
   uint32_t count = 0;
@@ -149,6 +150,36 @@ bool producer_reshapes(const struct producer *p, int common) {
 bool producer_form(const struct flow_node *n, struct producer *out) {
   memset(out, 0, sizeof *out);
   return n && n->op == FLOW_KERNEL && !n->stateful && count_outputs(n, &out->buffer) == 1 && form_of(n, out);
+}
+
+/* Results at the end of a block of sums, each at the element that the loops stand for. */
+static bool ends_with_results(const struct producer *p, const struct stmt *s) {
+  const struct kernel *k = p->node->kernel;
+  for (; s; s = s->next)
+    if (s->kind != STMT_STORE || k->buffers.items[s->buffer].mode != BUFFER_OUT || !stores_at_loops(k, s, p->locals, p->depth) ||
+        dtype_is_complex(k->buffers.items[s->buffer].dtype))
+      return false;
+  return true;
+}
+bool producer_form_of(const struct flow_node *n, value_id v, struct producer *out) {
+  if (producer_form(n, out))
+    return true;
+  if (!n || n->op != FLOW_KERNEL || n->stateful || !count_outputs(n, &out->buffer))
+    return false;
+  const struct stmt *s, *first;
+  out->node = n;
+  out->depth = par_nest(n->kernel, out->locals, &s);
+  if (!sums_are_plain(s, &first) || !ends_with_results(out, first))
+    return false;
+  for (; first; first = first->next)
+    if (n->args[first->buffer].value == v) {
+      out->buffer = first->buffer;
+      out->index = first->index;
+      out->index_count = first->index_count;
+      out->value[0] = first->value;
+      out->is_reduction = true;
+    }
+  return out->is_reduction;
 }
 
 static uint32_t count_written(const struct flow_node *n, uint32_t *buffer) {

@@ -18,6 +18,8 @@ struct producer {
 
 /* False: the node is no such kernel. */
 bool producer_form(const struct flow_node *node, struct producer *out);
+/* The same for a kernel of sums with one result or several, all stored at the same element, one behind the other: `v` is one of them. */
+bool producer_form_of(const struct flow_node *node, value_id v, struct producer *out);
 /* The same for a kernel that makes no value, but updates one variable. */
 bool update_form(const struct flow_node *node, struct producer *out);
 /* Whether all loads from the buffer are of the element that is stored; its rank is the result's. */

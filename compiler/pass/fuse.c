@@ -5,8 +5,9 @@
  *   inline     a producer that is one expression for each element (`map`) takes the place of the loads of its value. Where an
  *              element is loaded more than once (a matrix product's operand, a broadcast), or by several kernels, only
  *              what costs no more than a load is repeated: views, casts, a little arithmetic
- *   epilogue   a map over the result of a reduction or contraction is applied where that is stored. Only so many different ones
- *              for a program: behind that products stay by themselves, where all of one form are one kernel (share.c)
+ *   epilogue   a map over results of a reduction or contraction is applied where those are stored; of them only what others want
+ *              is stored then. Only so many different ones for a program: behind that products stay by themselves, where all of
+ *              one form are one kernel (share.c)
  *   part       a reduction or contraction of which one map loads a box (a slice of a product) is made for that
  * What lies between kernels only to give a value another shape goes first: each kernel knows a value in the shape that it wants
  * (`look_through`), and an epilogue may be of another shape than its product, as where rows of a batch are one row after the other.
@@ -172,13 +173,16 @@ static bool inline_one(struct fuser *fu, flow_id id) {
 
 /* ---- epilogues ---- */
 
-/* Whether the consumer loads the producer's value only at its own element, of which all dimensions, or the last ones, are the producer's:
+/* Whether the consumer loads the producer's results only at its own element, of which all dimensions, or the last ones, are the producer's:
  * the epilogue is made of those. */
-static bool same_elements(struct fuser *fu, const struct producer *p, const struct producer *c, uint32_t buffer) {
+static bool same_elements(struct fuser *fu, const struct producer *p, const struct producer *c) {
   struct flow *f = fu->flow;
-  if (!same_shape(f, c->node, c->buffer, c->node, buffer) || !producer_loads_own(c, buffer))
-    return false;
-  return same_shape(f, p->node, p->buffer, c->node, buffer) || producer_reshapes(c, common_dims(f, p->node, p->buffer, c->node, c->buffer));
+  bool same = same_shape(f, p->node, p->buffer, c->node, c->buffer);
+  for (uint32_t b = 0; b < c->node->kernel->buffers.count; b++)
+    if (c->node->args[b].value && f->nodes.items[f->values.items[c->node->args[b].value].producer] == p->node && b != c->buffer &&
+        (!same_shape(f, c->node, c->buffer, c->node, b) || !producer_loads_own(c, b)))
+      return false;
+  return same || producer_reshapes(c, common_dims(f, p->node, p->buffer, c->node, c->buffer));
 }
 
 static bool used_before(const struct fuser *fu, value_id v, flow_id id) {
@@ -207,11 +211,28 @@ static bool take_epilogue(struct fuser *fu, const struct kernel *from, const str
   return true;
 }
 
-/* C's inputs may not depend on other users of P's value: they come before C, so used_before has excluded them. */
-static bool may_take_epilogue(struct fuser *fu, const struct producer *p, const struct producer *c, uint32_t buffer, flow_id id) {
-  return p->is_reduction && p->node->task == c->node->task && nodes_same_guards(p->node, c->node) &&
-         !used_before(fu, c->node->args[buffer].value, id) && same_elements(fu, p, c, buffer) &&
-         c->node->kernel->exprs.count + p->node->kernel->exprs.count <= FUSE_EXPRS;
+/* C's inputs may not depend on other users of P's values: they come before C, so used_before has excluded them. */
+static bool may_take_epilogue(struct fuser *fu, const struct producer *p, const struct producer *c, flow_id id) {
+  for (uint32_t i = 0; i < p->node->outputs.count; i++)
+    if (used_before(fu, p->node->outputs.items[i], id))
+      return false;
+  return p->is_reduction && p->node->task == c->node->task && nodes_same_guards(p->node, c->node) && same_elements(fu, p, c) &&
+         c->node->kernel->exprs.count + p->node->kernel->exprs.count <= FUSE_EXPRS &&
+         c->node->kernel->buffers.count + p->node->kernel->buffers.count <= FUSE_BUFFERS;
+}
+/* Whether others than `id` want this of what the producer makes. */
+static bool others_use(const struct fuser *fu, value_id v, flow_id id) {
+  const struct value_users *users = &fu->users[v];
+  return users->nodes.count > 1 || (users->nodes.count == 1 && users->nodes.items[0] != id);
+}
+/* The producer's results that stay, by its buffers; whether there are any. */
+static bool find_kept(const struct fuser *fu, const struct producer *p, flow_id id, bool *keep) {
+  bool any = false;
+  for (uint32_t b = 0; b < p->node->kernel->buffers.count; b++) {
+    keep[b] = p->node->kernel->buffers.items[b].mode == BUFFER_OUT && others_use(fu, p->node->args[b].value, id);
+    any = any || keep[b];
+  }
+  return any;
 }
 
 /* ---- parts of sums ---- */
@@ -250,13 +271,9 @@ static bool may_take_part(struct fuser *fu, const struct producer *p, const stru
 
 /* ---- maps in the kernels of their inputs ---- */
 
-static void clone_joined(struct fuser *fu, struct clone *made, const struct producer *p, const struct producer *c, uint32_t buffer,
-                         bool is_part) {
-  clone_begin(made, fu->flow, arena_printf(&fu->build->arena, "%s_%s", p->node->kernel->name, c->node->kernel->name));
-  if (is_part)
-    clone_part(made, p, c, buffer);
-  else
-    clone_epilogue(made, p, c, buffer, fu->users[c->node->args[buffer].value].nodes.count > 1);
+/* The name of a kernel that does what both do. */
+static const char *joined_name(struct fuser *fu, const struct producer *p, const struct producer *c) {
+  return arena_printf(&fu->build->arena, "%s_%s", p->node->kernel->name, c->node->kernel->name);
 }
 
 /* Whether what a map makes goes, through other maps at most, into the update of a variable that it reads: then it will be part of that
@@ -276,43 +293,82 @@ static bool goes_into_update(const struct fuser *fu, const struct producer *map)
   return false;
 }
 
-/* Whether the map's value is taken by one sum alone, into which it will be inlined: that costs no value in between, where an epilogue that
+/* Whether all who take the map's value are kernels into which it will be inlined: that costs no value in between, where an epilogue that
  * keeps what it is applied to would store one more. */
-static bool goes_into_sum(const struct fuser *fu, const struct producer *map) {
+static bool goes_into_users(const struct fuser *fu, const struct producer *map) {
   value_id v = map->node->args[map->buffer].value;
-  struct producer sum;
-  if (fu->users[v].nodes.count != 1 || fu->users[v].nodes.items[0] == USER_OUTSIDE)
-    return false;
-  const struct flow_node *n = fu->flow->nodes.items[fu->users[v].nodes.items[0]];
-  if (n->op != FLOW_KERNEL || !producer_form(n, &sum) || !sum.is_reduction)
-    return false;
-  for (uint32_t b = 0; b < n->kernel->buffers.count; b++)
-    if (n->args[b].value == v && n->kernel->buffers.items[b].mode == BUFFER_IN && !may_inline(fu, map, n, b))
+  const struct value_users *users = &fu->users[v];
+  for (uint32_t i = 0; i < users->nodes.count; i++) {
+    const struct flow_node *n = users->nodes.items[i] == USER_OUTSIDE ? NULL : fu->flow->nodes.items[users->nodes.items[i]];
+    if (!n || n->op != FLOW_KERNEL)
       return false;
-  return true;
+    for (uint32_t b = 0; b < n->kernel->buffers.count; b++)
+      if (n->args[b].value == v && n->kernel->buffers.items[b].mode == BUFFER_IN && !may_inline(fu, map, n, b))
+        return false;
+  }
+  return users->nodes.count > 0;
+}
+static void inline_into_users(struct fuser *fu, flow_id id, const struct producer *map) {
+  value_id v = map->node->args[map->buffer].value;
+  while (fu->users[v].nodes.count) {
+    flow_id user = fu->users[v].nodes.items[0];
+    struct flow_node *n = fu->flow->nodes.items[user];
+    uint32_t b = 0;
+    while (n->args[b].value != v)
+      b++;
+    struct clone made;
+    clone_begin(&made, fu->flow, n->kernel->name);
+    clone_inline(&made, n, b, map);
+    merge_controls(n, map->node);
+    replace_kernel(fu, user, &made);
+  }
+  drop_node(fu, id);
 }
 
+/* Puts the kernel that does what `from` and the node do in its place. */
+static bool place_joined(struct fuser *fu, flow_id id, flow_id from, const struct clone *made) {
+  if (!take_epilogue(fu, fu->flow->nodes.items[from]->kernel, made->kernel))
+    return false;
+  merge_controls(fu->flow->nodes.items[id], fu->flow->nodes.items[from]);
+  drop_node(fu, from);
+  replace_kernel(fu, id, made);
+  return true;
+}
+static bool join_epilogue(struct fuser *fu, flow_id id, flow_id from, const struct producer *c, value_id v) {
+  struct producer p;
+  if (!producer_form_of(fu->flow->nodes.items[from], v, &p) || !may_take_epilogue(fu, &p, c, id))
+    return false;
+  bool keep[FUSE_BUFFERS], keeps = find_kept(fu, &p, id, keep);
+  if (keeps && goes_into_users(fu, c)) {
+    inline_into_users(fu, id, c);
+    return false;
+  }
+  struct clone made;
+  clone_begin(&made, fu->flow, joined_name(fu, &p, c));
+  clone_epilogue(&made, &p, c, keep);
+  return place_joined(fu, id, from, &made);
+}
+static bool join_part(struct fuser *fu, flow_id id, flow_id from, const struct producer *c, uint32_t buffer) {
+  struct producer p;
+  if (!producer_form(fu->flow->nodes.items[from], &p) || !may_take_part(fu, &p, c, buffer))
+    return false;
+  struct clone made;
+  clone_begin(&made, fu->flow, joined_name(fu, &p, c));
+  clone_part(&made, &p, c, buffer);
+  return place_joined(fu, id, from, &made);
+}
+/* The map with a sum that it reads; what becomes of it otherwise, in its users, ends it, too. */
 static bool join_one(struct fuser *fu, flow_id id, bool is_part) {
-  struct producer c, p;
+  struct producer c;
   if (!producer_form(fu->flow->nodes.items[id], &c) || !c.is_map || c.value[1] || goes_into_update(fu, &c))
     return false;
-  for (uint32_t b = 0; b < c.node->kernel->buffers.count; b++) {
+  for (uint32_t b = 0; fu->flow->nodes.items[id] && b < c.node->kernel->buffers.count; b++) {
     value_id v = c.node->args[b].value;
     if (!v || c.node->kernel->buffers.items[b].mode != BUFFER_IN)
       continue;
     flow_id from = fu->flow->values.items[v].producer;
-    bool keeps = !is_part && fu->users[v].nodes.count > 1;
-    if (!producer_form(fu->flow->nodes.items[from], &p) || (keeps && goes_into_sum(fu, &c)) ||
-        !(is_part ? may_take_part(fu, &p, &c, b) : may_take_epilogue(fu, &p, &c, b, id)))
-      continue;
-    struct clone made;
-    clone_joined(fu, &made, &p, &c, b, is_part);
-    if (!take_epilogue(fu, p.node->kernel, made.kernel))
-      continue;
-    merge_controls(fu->flow->nodes.items[id], p.node);
-    drop_node(fu, from);
-    replace_kernel(fu, id, &made);
-    return true;
+    if (is_part ? join_part(fu, id, from, &c, b) : join_epilogue(fu, id, from, &c, v))
+      return true;
   }
   return false;
 }

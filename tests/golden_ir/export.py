@@ -53,6 +53,15 @@ def rows_of_batches():
     tf.multiply(tf.reshape(tf.matmul(tf.reshape(y, [-1, 32]), tf.ones([32, 8])), [-1, 6, 8]), x_of(6, 1, name="s"), name="z")
 
 
+@case("fuse", "--entry", "main: x, w -> y, g")
+def activation_with_gradient():
+    """The product's kernel stores what the gradient needs, too; what is cheap to compute again nobody stores."""
+    x, w = x_of(None, 16), x_of(16, 8, name="w")
+    product = tf.matmul(x, w)
+    y = tf.multiply(0.5 * product, 1 + tf.tanh(0.8 * product), name="y")
+    tf.identity(tf.gradients(y, x)[0], name="g")
+
+
 @case("fuse", "--cpu", "x86-64-v4", "--entry", "main: q, k, v, g -> y")
 def softmax_gradient():
     """Of one image: its loop of one turn repeats nothing. What a product's gradient is multiplied by goes into the sum that takes it."""
