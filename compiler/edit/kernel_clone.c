@@ -391,7 +391,7 @@ void clone_update(struct clone *cl, const struct flow_node *node, uint32_t resul
   map_all_buffers(&s);
   uint32_t made = map_buffer(&s, result);
   cl->kernel->buffers.items[made].mode = BUFFER_INOUT;
-  cl->args.items[made] = (struct flow_arg){.var = cl->updates};
+  cl->args.items[made] = flow_arg_of_variable(cl->flow, cl->updates - 1, node->args[result].value);
   map_block(&s, node->kernel->body, &cl->kernel->body, NULL);
   source_free(&s);
 }

@@ -89,6 +89,9 @@ static bool form_of(const struct flow_node *n, struct producer *out) {
 
 bool producer_loads_own(const struct producer *p, uint32_t buffer) {
   const struct kernel *k = p->node->kernel;
+  const struct kernel_buffer *from = &k->buffers.items[buffer], *to = &k->buffers.items[p->buffer];
+  if (from->rank != to->rank)
+    return false;
   for (expr_id e = 1; e < k->exprs.count; e++) {
     const struct expr *load = expr_get(k, e);
     if (load->op != SCALAR_LOAD || load->imm != (int64_t)buffer)
@@ -96,8 +99,8 @@ bool producer_loads_own(const struct producer *p, uint32_t buffer) {
     for (int i = 0; i < load->count; i++) {
       int64_t zero;
       expr_id at = expr_operand(k, e, i);
-      bool one = k->buffers.items[buffer].dims[i] == 1 && expr_is_const(k, at, &zero) && zero == 0;
-      if (!one && at != p->index[i])
+      bool one = from->dims[i] == 1 && expr_is_const(k, at, &zero) && zero == 0;
+      if (!one && (at != p->index[i] || from->dims[i] != to->dims[i]))
         return false;
     }
   }

@@ -22,7 +22,7 @@ bool producer_form(const struct flow_node *node, struct producer *out);
 bool producer_form_of(const struct flow_node *node, value_id v, struct producer *out);
 /* The same for a kernel that makes no value, but updates one variable. */
 bool update_form(const struct flow_node *node, struct producer *out);
-/* Whether all loads from the buffer are of the element that is stored; its rank is the result's. */
+/* Whether all loads from the buffer are of the element that is stored; where it has one of a dimension, of that. */
 bool producer_loads_own(const struct producer *producer, uint32_t buffer);
 
 /* Whether a map of one part can be made in another shape of as many elements, of which `common` last dimensions are alike: each buffer is

@@ -179,7 +179,7 @@ static void take_kernel(struct assigner *a, struct flow_node *assign, const stru
   assign->kernel = maker->kernel;
   assign->sizes = maker->sizes;
   assign->args = arena_copy(a->flow->arena, maker->args, sizeof *maker->args * maker->kernel->buffers.count);
-  assign->args[buffer] = (struct flow_arg){.var = assign->var + 1};
+  assign->args[buffer] = flow_arg_of_variable(a->flow, assign->var, maker->args[buffer].value);
   assign->inputs.count = 0;
   for (uint32_t i = 0; i < maker->inputs.count; i++)
     vec_push(&assign->inputs, maker->inputs.items[i]);
@@ -210,7 +210,8 @@ static void try_assign(struct assigner *a, flow_id id) {
   vec_free(&made.old);
 }
 
-/* An update takes a map whose only use it is: fusing (fuse.c) leaves those to it that take the old value. */
+/* An update takes a map whose only use it is: fusing (fuse.c) leaves those to it that take the old value. A map has its value's shape: what is
+ * made in another one has sums. */
 static bool try_map(struct assigner *a, flow_id id, const struct producer *update, uint32_t buffer) {
   struct flow_node *n = a->flow->nodes.items[id];
   uint32_t var = n->args[update->buffer].var - 1;

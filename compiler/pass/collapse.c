@@ -7,7 +7,7 @@
 #include "compiler/pass/pass.h"
 #include "ir/schedule/unfold.h"
 
-/* A variable keeps its shape, whatever the kernel makes of it. */
+/* A variable keeps its shape, whatever the kernel makes of it: what is not said yet is the buffer's. */
 static void keep_shapes(struct flow *f, struct flow_node *n) {
   for (uint32_t i = 0; i < n->kernel->buffers.count; i++) {
     const struct kernel_buffer *b = &n->kernel->buffers.items[i];

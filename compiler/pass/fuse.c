@@ -9,8 +9,9 @@
  *              is stored then. Only so many different ones for a program: behind that products stay by themselves, where all of
  *              one form are one kernel (share.c)
  *   part       a reduction or contraction of which one map loads a box (a slice of a product) is made for that
- * What lies between kernels only to give a value another shape goes first: each kernel knows a value in the shape that it wants
- * (`look_through`), and an epilogue may be of another shape than its product, as where rows of a batch are one row after the other.
+ * What lies between kernels of a task only to give a value another shape goes first: each kernel knows a value in the shape that it
+ * wants (`look_through`), or in several, and an epilogue may be of another shape than its product, as where rows of a batch are one row
+ * after the other.
  * A kernel is only moved later, to where its consumer stands; the order protects what it reads from updates in between. */
 #include <stdlib.h>
 #include <string.h>
@@ -81,6 +82,14 @@ static bool same_shape(struct flow *f, const struct flow_node *a, uint32_t in_a,
   return buffer_rank(a, in_a) == buffer_rank(b, in_b) && common_dims(f, a, in_a, b, in_b) == buffer_rank(a, in_a);
 }
 
+/* In how many shapes the node loads the value. */
+static uint32_t shapes_of(const struct flow_node *n, value_id v) {
+  uint32_t count = 0;
+  for (uint32_t b = 0; b < n->kernel->buffers.count; b++)
+    count += n->args[b].value == v && n->kernel->buffers.items[b].mode == BUFFER_IN;
+  return count;
+}
+
 /* ---- inlining ---- */
 
 /* The variable whose memory a value is, + 1; 0: none. */
@@ -111,7 +120,7 @@ static bool may_inline(const struct fuser *fu, const struct producer *p, const s
   if (k->exprs.count + p->node->kernel->exprs.count > FUSE_EXPRS || k->buffers.count + p->node->kernel->buffers.count > FUSE_BUFFERS)
     return false;
   struct kernel_loads l = kernel_loads(k, buffer);
-  bool once = !l.repeated && fu->users[v].nodes.count == 1 && l.count <= 8;
+  bool once = !l.repeated && fu->users[v].nodes.count == 1 && shapes_of(c, v) == 1 && l.count <= 8;
   return once || producer_cost(p) <= (l.repeated ? 0 : REPEAT_COST_MAX);
 }
 
@@ -173,8 +182,8 @@ static bool inline_one(struct fuser *fu, flow_id id) {
 
 /* ---- epilogues ---- */
 
-/* Whether the consumer loads the producer's results only at its own element, of which all dimensions, or the last ones, are the producer's:
- * the epilogue is made of those. */
+/* Whether the consumer loads the producer's results only at its own element, and has the producer's shape, or can be made in it: what else it
+ * loads moves with the last dimensions, those that both have. */
 static bool same_elements(struct fuser *fu, const struct producer *p, const struct producer *c) {
   struct flow *f = fu->flow;
   bool same = same_shape(f, p->node, p->buffer, c->node, c->buffer);
@@ -264,9 +273,10 @@ static bool loads_box(const struct producer *c, uint32_t buffer) {
 static bool may_take_part(struct fuser *fu, const struct producer *p, const struct producer *c, uint32_t buffer) {
   const struct kernel *k = c->node->kernel;
   value_id v = p->node->args[p->buffer].value;
-  return p->is_reduction && fu->users[v].nodes.count == 1 && buffer_rank(c->node, buffer) == p->index_count && loads_box(c, buffer) &&
-         !kernel_loads(k, buffer).repeated && p->node->task == c->node->task && nodes_same_guards(p->node, c->node) &&
-         !reads_what_is_updated(fu->flow, p->node, c->node) && k->exprs.count + p->node->kernel->exprs.count <= FUSE_EXPRS;
+  return p->is_reduction && fu->users[v].nodes.count == 1 && shapes_of(c->node, v) == 1 &&
+         same_shape(fu->flow, p->node, p->buffer, c->node, buffer) && loads_box(c, buffer) && !kernel_loads(k, buffer).repeated &&
+         p->node->task == c->node->task && nodes_same_guards(p->node, c->node) && !reads_what_is_updated(fu->flow, p->node, c->node) &&
+         k->exprs.count + p->node->kernel->exprs.count <= FUSE_EXPRS;
 }
 
 /* ---- maps in the kernels of their inputs ---- */
@@ -314,7 +324,7 @@ static void inline_into_users(struct fuser *fu, flow_id id, const struct produce
     flow_id user = fu->users[v].nodes.items[0];
     struct flow_node *n = fu->flow->nodes.items[user];
     uint32_t b = 0;
-    while (n->args[b].value != v)
+    while (n->args[b].value != v) /* it has but one shape: that in which it is inlined */
       b++;
     struct clone made;
     clone_begin(&made, fu->flow, n->kernel->name);

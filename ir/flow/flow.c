@@ -56,6 +56,11 @@ value_id flow_root(const struct flow *f, value_id v) {
   return v;
 }
 
+struct flow_arg flow_arg_of_variable(const struct flow *f, uint32_t var, value_id v) {
+  const struct flow_value *x = &f->values.items[v];
+  return (struct flow_arg){.var = var + 1, .dims = arena_copy(f->arena, x->dims, sizeof *x->dims * (size_t)x->rank), .rank = x->rank};
+}
+
 bool flow_arg_is_output(const struct flow_node *node, uint32_t i) {
   return node->args[i].value != NO_VALUE && !node->args[i].var && node->kernel->buffers.items[i].mode != BUFFER_IN &&
          node->kernel->buffers.items[i].mode != BUFFER_SCRATCH;

@@ -73,7 +73,7 @@ struct flow_var {
 struct flow_arg {
   value_id value;  /* IN: read; OUT: the output made; NO_VALUE when a variable is bound */
   uint32_t var;    /* a variable's number + 1: its memory is read (IN) or updated (INOUT, OUT); 0: none */
-  const dim *dims; /* of a variable whose buffer `collapse` gave other dimensions: its shape, of `rank` dimensions; NULL: the buffer's */
+  const dim *dims; /* of a variable whose buffer may have other dimensions: its shape, of `rank` dimensions; NULL: the buffer's */
   int rank;
 };
 
@@ -192,6 +192,8 @@ value_id flow_add_value(struct flow *f, enum dtype dtype, int rank, const dim *d
 struct flow_node *flow_add_node(struct flow *f, enum flow_op op, const char *name, const char *tf_op, uint32_t task, flow_id *out);
 /* The value whose memory it is: itself, or what it is an alias of. */
 value_id flow_root(const struct flow *f, value_id v);
+/* The variable in the place of a value that will be its contents: it has the value's shape, whatever the kernel's buffer has. */
+struct flow_arg flow_arg_of_variable(const struct flow *f, uint32_t var, value_id v);
 /* Whether argument i of a kernel is an output that the node makes: not a variable. */
 bool flow_arg_is_output(const struct flow_node *node, uint32_t i);
 /* What a node reads: its inputs (a kernel: its arguments), then the predicates of its guards. */

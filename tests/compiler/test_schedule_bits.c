@@ -65,8 +65,8 @@ static const struct {
   {PRODUCT("n0", "160", "520", " sizes 1"), "when n0 < 17", {0, 1, 7, 16}},
   {PRODUCT("7", "160", "520", ""), "tail cut 3", {1, -1}},
   {PRODUCT("13", "40", "48", ""), "split m 5 -> mo mi tail cut 3", {1, -1}}, /* tiles of as many rows, but the last */
-  {PRODUCT("19", "400", "64", ""), "split m ", {1, -1}},       /* and where tasks have parts of them, which have other rests */
-  {PRODUCT("25", "400", "64", ""), "mr 5 -> mo mi;", {1, -1}}, /* or none */
+  {PRODUCT("19", "400", "64", ""), "split m ", {1, -1}},                     /* none where tasks have parts of them, with other rests */
+  {PRODUCT("25", "400", "64", ""), "mr 5 -> mo mi;", {1, -1}},               /* or none */
   {ACROSS_OPEN("16", "30"), "when n0 < 1024", {0, 1, 256, -1}},
   {ACROSS_OPEN("16", "30"), "under kb in stack", {3, 256, 300, 513}},
   {"kernel k(in a: f32[n0,9,32], in b: f32[32,40], out c: f32[n0,9,40]) sizes 1 { par i0 < n0 { par i1 < 9 { par i2 < 40 { var v0: f32 = "

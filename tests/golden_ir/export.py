@@ -62,6 +62,15 @@ def activation_with_gradient():
     tf.identity(tf.gradients(y, x)[0], name="g")
 
 
+@case("fuse", "--entry", "main: x, x_1, w -> y, z")
+def value_in_two_shapes():
+    """No epilogue takes a product that it loads in another shape, too, nor is a map computed for each shape; a box is of the product's own."""
+    product = tf.matmul(x_of(6, 8), x_of(8, 4, name="w"))
+    y = tf.tanh(product + tf.transpose(tf.reshape(product, [4, 6])))
+    tf.tanh(y + tf.transpose(tf.reshape(y, [4, 6])), name="y")
+    tf.exp(tf.reshape(tf.matmul(x_of(6, 8, name="x_1"), tf.ones([8, 4])), [4, 6])[:, 2:5], name="z")
+
+
 @case("fuse", "--cpu", "x86-64-v4", "--entry", "main: q, k, v, g -> y")
 def softmax_gradient():
     """Of one image: its loop of one turn repeats nothing. What a product's gradient is multiplied by goes into the sum that takes it."""
