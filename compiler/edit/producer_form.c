@@ -87,6 +87,9 @@ static bool form_of(const struct flow_node *n, struct producer *out) {
   return out->is_reduction;
 }
 
+static bool same_dims(const struct kernel_buffer *a, const struct kernel_buffer *b) {
+  return a->rank == b->rank && memcmp(a->dims, b->dims, sizeof *a->dims * (size_t)a->rank) == 0;
+}
 bool producer_loads_own(const struct producer *p, uint32_t buffer) {
   const struct kernel *k = p->node->kernel;
   const struct kernel_buffer *from = &k->buffers.items[buffer], *to = &k->buffers.items[p->buffer];
@@ -111,7 +114,7 @@ bool producer_load_is_own(const struct producer *p, expr_id load) {
   const struct kernel *k = p->node->kernel;
   const struct expr *x = expr_get(k, load);
   const struct kernel_buffer *from = &k->buffers.items[x->imm], *to = &k->buffers.items[p->buffer];
-  bool own = from->mode == BUFFER_IN && from->rank == to->rank && memcmp(from->dims, to->dims, sizeof *to->dims * (size_t)to->rank) == 0;
+  bool own = from->mode == BUFFER_IN && same_dims(from, to);
   for (int i = 0; i < x->count && own; i++)
     own = expr_operand(k, load, i) == p->index[i];
   return own && to->rank > 0;
@@ -155,13 +158,16 @@ bool producer_form(const struct flow_node *n, struct producer *out) {
   return n && n->op == FLOW_KERNEL && !n->stateful && count_outputs(n, &out->buffer) == 1 && form_of(n, out);
 }
 
-/* Results at the end of a block of sums, each at the element that the loops stand for. */
+/* Results at the end of a block of sums, all of one shape, each at the element that the loops stand for. */
 static bool ends_with_results(const struct producer *p, const struct stmt *s) {
   const struct kernel *k = p->node->kernel;
-  for (; s; s = s->next)
-    if (s->kind != STMT_STORE || k->buffers.items[s->buffer].mode != BUFFER_OUT || !stores_at_loops(k, s, p->locals, p->depth) ||
-        dtype_is_complex(k->buffers.items[s->buffer].dtype))
+  const struct kernel_buffer *first = &k->buffers.items[s->buffer];
+  for (; s; s = s->next) {
+    const struct kernel_buffer *b = &k->buffers.items[s->buffer];
+    bool fits = s->kind == STMT_STORE && b->mode == BUFFER_OUT && same_dims(b, first) && stores_at_loops(k, s, p->locals, p->depth);
+    if (!fits || dtype_is_complex(b->dtype))
       return false;
+  }
   return true;
 }
 bool producer_form_of(const struct flow_node *n, value_id v, struct producer *out) {
@@ -172,7 +178,7 @@ bool producer_form_of(const struct flow_node *n, value_id v, struct producer *ou
   const struct stmt *s, *first;
   out->node = n;
   out->depth = par_nest(n->kernel, out->locals, &s);
-  if (!sums_are_plain(s, &first) || !ends_with_results(out, first))
+  if (!sums_are_plain(s, &first) || first == s || !ends_with_results(out, first))
     return false;
   for (; first; first = first->next)
     if (n->args[first->buffer].value == v) {

@@ -210,8 +210,8 @@ static void try_assign(struct assigner *a, flow_id id) {
   vec_free(&made.old);
 }
 
-/* An update takes a map whose only use it is: fusing (fuse.c) leaves those to it that take the old value. A map has its value's shape: what is
- * made in another one has sums. */
+/* An update takes a map whose only use it is: fusing (fuse.c) leaves those to it that take the old value. A map has its value's shape: what
+ * is made in another one has sums. */
 static bool try_map(struct assigner *a, flow_id id, const struct producer *update, uint32_t buffer) {
   struct flow_node *n = a->flow->nodes.items[id];
   uint32_t var = n->args[update->buffer].var - 1;

@@ -182,8 +182,8 @@ static bool inline_one(struct fuser *fu, flow_id id) {
 
 /* ---- epilogues ---- */
 
-/* Whether the consumer loads the producer's results only at its own element, and has the producer's shape, or can be made in it: what else it
- * loads moves with the last dimensions, those that both have. */
+/* Whether the consumer loads the producer's results only at its own element, and has the producer's shape, or can be made in it: what else
+ * it loads moves with the last dimensions, those that both have. */
 static bool same_elements(struct fuser *fu, const struct producer *p, const struct producer *c) {
   struct flow *f = fu->flow;
   bool same = same_shape(f, p->node, p->buffer, c->node, c->buffer);
@@ -336,9 +336,11 @@ static void inline_into_users(struct fuser *fu, flow_id id, const struct produce
 }
 
 /* Puts the kernel that does what `from` and the node do in its place. */
-static bool place_joined(struct fuser *fu, flow_id id, flow_id from, const struct clone *made) {
-  if (!take_epilogue(fu, fu->flow->nodes.items[from]->kernel, made->kernel))
+static bool place_joined(struct fuser *fu, flow_id id, flow_id from, struct clone *made) {
+  if (!take_epilogue(fu, fu->flow->nodes.items[from]->kernel, made->kernel)) {
+    clone_drop(made);
     return false;
+  }
   merge_controls(fu->flow->nodes.items[id], fu->flow->nodes.items[from]);
   drop_node(fu, from);
   replace_kernel(fu, id, made);
@@ -367,7 +369,7 @@ static bool join_part(struct fuser *fu, flow_id id, flow_id from, const struct p
   clone_part(&made, &p, c, buffer);
   return place_joined(fu, id, from, &made);
 }
-/* The map with a sum that it reads; what becomes of it otherwise, in its users, ends it, too. */
+/* The map with a sum that it reads. It may be gone then without one: in its users. */
 static bool join_one(struct fuser *fu, flow_id id, bool is_part) {
   struct producer c;
   if (!producer_form(fu->flow->nodes.items[id], &c) || !c.is_map || c.value[1] || goes_into_update(fu, &c))
