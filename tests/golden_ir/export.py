@@ -64,7 +64,7 @@ def activation_with_gradient():
 
 @case("fuse", "--entry", "main: x, x_1, w -> y, z")
 def value_in_two_shapes():
-    """No epilogue takes a product that it loads in another shape, too, nor is a map computed for each shape; a box is of the product's own."""
+    """No epilogue takes a product that it loads in another shape, too; no map is computed for each shape; a box is of its own."""
     product = tf.matmul(x_of(6, 8), x_of(8, 4, name="w"))
     y = tf.tanh(product + tf.transpose(tf.reshape(product, [4, 6])))
     tf.tanh(y + tf.transpose(tf.reshape(y, [4, 6])), name="y")
