@@ -9,7 +9,7 @@
 struct source {
   struct clone *to;
   const struct flow_node *node;
-  uint32_t *buffer;                /* per buffer: the new one + 1; 0 not yet */
+  uint32_t *buffer;                /* per buffer, in its own shape and in another one: the new one + 1; 0 not yet */
   expr_id *local;                  /* per local: its expression in the new kernel */
   expr_id *memo;                   /* per expression */
   uint32_t replaced;               /* loads from this buffer become ... */
@@ -24,7 +24,7 @@ struct source {
 static struct source source_make(struct clone *to, const struct flow_node *node) {
   struct source s = {.to = to, .node = node, .replaced = UINT32_MAX};
   const struct kernel *k = node->kernel;
-  s.buffer = calloc(k->buffers.count + 1, sizeof *s.buffer);
+  s.buffer = calloc(2 * k->buffers.count + 1, sizeof *s.buffer);
   s.local = calloc(k->locals.count + 1, sizeof *s.local);
   s.memo = calloc(k->exprs.count + 1, sizeof *s.memo);
   return s;
@@ -60,16 +60,14 @@ static bool is_old(const struct clone *cl, value_id v) {
   return false;
 }
 
-static bool has_dims(const struct kernel_buffer *b, int rank, const kernel_dim *dims) {
-  return b->rank == rank && memcmp(b->dims, dims, sizeof *dims * (size_t)rank) == 0;
-}
 /* The buffer in which the new kernel has what is bound to `arg`; UINT32_MAX: none. It may have a value in several shapes. */
 static uint32_t find_bound(const struct source *s, uint32_t b, struct flow_arg arg, int rank, const kernel_dim *dims) {
   const struct clone *cl = s->to;
   for (uint32_t i = 0; i < cl->args.count; i++) {
     const struct kernel_buffer *known = &cl->kernel->buffers.items[i];
     bool may_load = arg.value || known->mode == BUFFER_IN || is_old(cl, s->node->args[b].value);
-    if (may_load && cl->args.items[i].value == arg.value && cl->args.items[i].var == arg.var && (arg.var || has_dims(known, rank, dims)))
+    if (may_load && cl->args.items[i].value == arg.value && cl->args.items[i].var == arg.var &&
+        (arg.var || buffer_has_dims(known, rank, dims)))
       return i;
   }
   return UINT32_MAX;
@@ -82,8 +80,9 @@ static int map_dims(struct source *s, uint32_t b, kernel_dim dims[LIMIT_RANK]) {
 }
 /* The new kernel's buffer for this one, in its own shape, or in that in which the map is made. */
 static uint32_t map_buffer_as(struct source *s, uint32_t b, bool reshaped) {
-  if (s->buffer[b])
-    return s->buffer[b] - 1;
+  uint32_t *made = &s->buffer[2 * b + reshaped];
+  if (*made)
+    return *made - 1;
   struct clone *cl = s->to;
   const struct kernel_buffer *from = &s->node->kernel->buffers.items[b];
   struct flow_arg arg = s->node->args[b];
@@ -100,7 +99,7 @@ static uint32_t map_buffer_as(struct source *s, uint32_t b, bool reshaped) {
     vec_push(&cl->args, arg);
     n = kernel_add_buffer(cl->kernel, from->dtype, from->mode, rank, dims);
   }
-  s->buffer[b] = n + 1;
+  *made = n + 1;
   return n;
 }
 static uint32_t map_buffer(struct source *s, uint32_t b) { return map_buffer_as(s, b, false); }
@@ -323,7 +322,7 @@ static bool shapes_fit(struct source *s) {
     map_dims(s, b, dims);
     for (uint32_t i = 0; i < cl->args.count; i++)
       if (cl->args.items[i].value && cl->args.items[i].value == s->node->args[b].value && cl->kernel->buffers.items[i].mode != BUFFER_IN &&
-          !has_dims(&cl->kernel->buffers.items[i], s->node->kernel->buffers.items[b].rank, dims))
+          !buffer_has_dims(&cl->kernel->buffers.items[i], s->node->kernel->buffers.items[b].rank, dims))
         return false;
   }
   return true;

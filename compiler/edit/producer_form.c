@@ -87,9 +87,6 @@ static bool form_of(const struct flow_node *n, struct producer *out) {
   return out->is_reduction;
 }
 
-static bool same_dims(const struct kernel_buffer *a, const struct kernel_buffer *b) {
-  return a->rank == b->rank && memcmp(a->dims, b->dims, sizeof *a->dims * (size_t)a->rank) == 0;
-}
 bool producer_loads_own(const struct producer *p, uint32_t buffer) {
   const struct kernel *k = p->node->kernel;
   const struct kernel_buffer *from = &k->buffers.items[buffer], *to = &k->buffers.items[p->buffer];
@@ -114,7 +111,7 @@ bool producer_load_is_own(const struct producer *p, expr_id load) {
   const struct kernel *k = p->node->kernel;
   const struct expr *x = expr_get(k, load);
   const struct kernel_buffer *from = &k->buffers.items[x->imm], *to = &k->buffers.items[p->buffer];
-  bool own = from->mode == BUFFER_IN && same_dims(from, to);
+  bool own = from->mode == BUFFER_IN && buffer_has_dims(from, to->rank, to->dims);
   for (int i = 0; i < x->count && own; i++)
     own = expr_operand(k, load, i) == p->index[i];
   return own && to->rank > 0;
@@ -134,23 +131,10 @@ static bool reshapes(const struct producer *p, expr_id e, int common, bool *seen
       return false;
   return true;
 }
-/* A buffer that is loaded at its own element is loaded nowhere else. */
-static bool loads_one_way(const struct producer *p) {
-  const struct kernel *k = p->node->kernel;
-  bool *own = calloc(k->buffers.count + 1, 1), *other = calloc(k->buffers.count + 1, 1), fits = true;
-  for (expr_id e = 1; e < k->exprs.count; e++)
-    if (expr_get(k, e)->op == SCALAR_LOAD)
-      (producer_load_is_own(p, e) ? own : other)[expr_get(k, e)->imm] = true;
-  for (uint32_t b = 0; b < k->buffers.count; b++)
-    fits = fits && !(own[b] && other[b]);
-  free(own);
-  free(other);
-  return fits;
-}
 bool producer_reshapes(const struct producer *p, int common) {
   bool *seen = calloc(p->node->kernel->exprs.count, 1), fits = p->is_map && !p->value[1] && reshapes(p, p->value[0], common, seen);
   free(seen);
-  return fits && loads_one_way(p);
+  return fits;
 }
 
 bool producer_form(const struct flow_node *n, struct producer *out) {
@@ -164,7 +148,8 @@ static bool ends_with_results(const struct producer *p, const struct stmt *s) {
   const struct kernel_buffer *first = &k->buffers.items[s->buffer];
   for (; s; s = s->next) {
     const struct kernel_buffer *b = &k->buffers.items[s->buffer];
-    bool fits = s->kind == STMT_STORE && b->mode == BUFFER_OUT && same_dims(b, first) && stores_at_loops(k, s, p->locals, p->depth);
+    bool fits = s->kind == STMT_STORE && b->mode == BUFFER_OUT && buffer_has_dims(b, first->rank, first->dims) &&
+                stores_at_loops(k, s, p->locals, p->depth);
     if (!fits || dtype_is_complex(b->dtype))
       return false;
   }

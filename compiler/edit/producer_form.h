@@ -25,8 +25,8 @@ bool update_form(const struct flow_node *node, struct producer *out);
 /* Whether all loads from the buffer are of the element that is stored; where it has one of a dimension, of that. */
 bool producer_loads_own(const struct producer *producer, uint32_t buffer);
 
-/* Whether a map of one part can be made in another shape of as many elements, of which `common` last dimensions are alike: each buffer is
- * loaded at the element that is stored and has the shape of the result, or moves with those dimensions alone, and so does all else. */
+/* Whether a map of one part can be made in another shape of as many elements, of which `common` last dimensions are alike: each load is of
+ * the element that is stored, from a buffer of the result's shape, or moves with those dimensions alone, and so does all else. */
 bool producer_reshapes(const struct producer *map, int common);
 /* Whether that load is of the first kind. */
 bool producer_load_is_own(const struct producer *map, expr_id load);

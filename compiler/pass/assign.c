@@ -81,13 +81,6 @@ static bool only_makes(const struct flow_node *n, value_id v) {
   return true;
 }
 
-static uint32_t buffer_of(const struct flow_node *n, value_id v) {
-  uint32_t i = 0;
-  while (n->args[i].value != v)
-    i++;
-  return i;
-}
-
 /* -1: the step knows. */
 static int64_t bytes_of(const struct flow *f, value_id v) {
   const struct flow_value *x = &f->values.items[v];
@@ -200,9 +193,9 @@ static void try_assign(struct assigner *a, flow_id id) {
     assign->op = FLOW_KERNEL;
     take_place(a, assign, from, &made);
     if (made.old.count == 0) {
-      take_kernel(a, assign, maker, buffer_of(maker, v));
+      take_kernel(a, assign, maker, flow_buffer_of(maker, v));
     } else {
-      clone_update(&made, maker, buffer_of(maker, v));
+      clone_update(&made, maker, flow_buffer_of(maker, v));
       clone_finish(&made, assign);
     }
     assign->var = 0;

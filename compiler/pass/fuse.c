@@ -323,12 +323,9 @@ static void inline_into_users(struct fuser *fu, flow_id id, const struct produce
   while (fu->users[v].nodes.count) {
     flow_id user = fu->users[v].nodes.items[0];
     struct flow_node *n = fu->flow->nodes.items[user];
-    uint32_t b = 0;
-    while (n->args[b].value != v) /* it has but one shape: that in which it is inlined */
-      b++;
     struct clone made;
     clone_begin(&made, fu->flow, n->kernel->name);
-    clone_inline(&made, n, b, map);
+    clone_inline(&made, n, flow_buffer_of(n, v), map); /* of which there is one: others would have another shape */
     merge_controls(n, map->node);
     replace_kernel(fu, user, &made);
   }
@@ -391,8 +388,8 @@ static bool join_one(struct fuser *fu, flow_id id, bool is_part) {
 static value_id made_as(const struct flow *f, const struct flow_node *user, value_id v) {
   const struct flow_node *n;
   value_id root = v;
-  while ((n = f->nodes.items[f->values.items[root].producer]) && n->op == FLOW_ALIAS && n->task == user->task && n->controls.count == 0 &&
-         n->guard_count == 0 && f->values.items[n->inputs.items[0]].dtype == f->values.items[root].dtype)
+  while ((n = f->nodes.items[f->values.items[root].producer]) && flow_is_view(n) && n->task == user->task &&
+         f->values.items[n->inputs.items[0]].dtype == f->values.items[root].dtype)
     root = n->inputs.items[0];
   return n && n->op == FLOW_KERNEL && n->task == user->task ? root : v;
 }
@@ -405,18 +402,13 @@ static void look_through(struct flow *f, struct flow_node *n) {
     }
 }
 /* Views that nobody looks at any more: they would be users of what they show. */
-static void drop_views(struct fuser *fu) {
-  struct flow *f = fu->flow;
-  bool *waited = calloc(f->nodes.count + 1, 1);
+static void drop_views(struct flow *f) {
+  bool *keep = calloc(f->nodes.count, 1);
+  flow_mark_live(f, keep);
   for (flow_id id = 1; id < f->nodes.count; id++)
-    for (uint32_t i = 0; f->nodes.items[id] && i < f->nodes.items[id]->controls.count; i++)
-      waited[f->nodes.items[id]->controls.items[i]] = true;
-  for (flow_id id = f->nodes.count; id-- > 1;) {
-    const struct flow_node *n = f->nodes.items[id];
-    if (n && n->op == FLOW_ALIAS && !n->controls.count && !waited[id] && fu->users[n->outputs.items[0]].nodes.count == 0)
-      drop_node(fu, id);
-  }
-  free(waited);
+    if (f->nodes.items[id] && f->nodes.items[id]->op == FLOW_ALIAS && !keep[id])
+      f->nodes.items[id] = NULL;
+  free(keep);
 }
 
 /* ---- the walk ---- */
@@ -426,8 +418,8 @@ static void fuse_flow(struct build *b, struct epilogues *epilogues, struct flow 
   for (flow_id id = 1; id < f->nodes.count; id++)
     if (f->nodes.items[id] && f->nodes.items[id]->op == FLOW_KERNEL)
       look_through(f, f->nodes.items[id]);
+  drop_views(f);
   struct fuser fu = {.build = b, .epilogues = epilogues, .flow = f, .users = value_users_find(f)};
-  drop_views(&fu);
   for (flow_id id = 1; id < f->nodes.count; id++) {
     struct flow_node *n = f->nodes.items[id];
     for (uint32_t r = 0; n && r < n->region_count; r++)

@@ -125,15 +125,12 @@ static bool may_group(const struct flow_node *n) {
 
 static bool is_nothing(const struct flow_node *n) { return n->controls.count == 0 && (n->op == FLOW_CONST || n->op == FLOW_NOOP); }
 
-/* An alias that comes after nothing but the value that it shows. */
-static bool is_view(const struct flow_node *n) { return n->op == FLOW_ALIAS && n->controls.count == 0 && n->guard_count == 0; }
-
 /* Whether a node needs a member: paths between neighbours are edges, or lead over an alias, for nothing else stands between them. */
 static bool needs_group(const struct flow *f, flow_id id, uint32_t group) {
   const struct lanes *l = f->lanes;
   for (uint32_t i = l->at[id]; i < l->at[id + 1]; i++) {
     const struct flow_node *before = f->nodes.items[l->before[i]];
-    flow_id maker = is_view(before) ? f->values.items[flow_root(f, before->outputs.items[0])].producer : l->before[i];
+    flow_id maker = flow_is_view(before) ? f->values.items[flow_root(f, before->outputs.items[0])].producer : l->before[i];
     if (l->group[maker] == group)
       return true;
   }
@@ -148,7 +145,7 @@ static void find_groups(const struct flow *f) {
   for (uint32_t i = 0; i < f->order->nodes.count; i++) {
     flow_id id = f->order->nodes.items[i];
     const struct flow_node *n = f->nodes.items[id];
-    if (is_nothing(n) || is_view(n))
+    if (is_nothing(n) || flow_is_view(n))
       continue;
     bool joins = members > 0 && may_group(n) && !needs_group(f, id, group);
     if (!joins) {

@@ -56,6 +56,15 @@ value_id flow_root(const struct flow *f, value_id v) {
   return v;
 }
 
+bool flow_is_view(const struct flow_node *n) { return n->op == FLOW_ALIAS && n->controls.count == 0 && n->guard_count == 0; }
+
+uint32_t flow_buffer_of(const struct flow_node *n, value_id v) {
+  uint32_t i = 0;
+  while (n->args[i].value != v)
+    i++;
+  return i;
+}
+
 struct flow_arg flow_arg_of_variable(const struct flow *f, uint32_t var, value_id v) {
   const struct flow_value *x = &f->values.items[v];
   return (struct flow_arg){.var = var + 1, .dims = arena_copy(f->arena, x->dims, sizeof *x->dims * (size_t)x->rank), .rank = x->rank};

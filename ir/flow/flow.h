@@ -192,6 +192,10 @@ value_id flow_add_value(struct flow *f, enum dtype dtype, int rank, const dim *d
 struct flow_node *flow_add_node(struct flow *f, enum flow_op op, const char *name, const char *tf_op, uint32_t task, flow_id *out);
 /* The value whose memory it is: itself, or what it is an alias of. */
 value_id flow_root(const struct flow *f, value_id v);
+/* An alias that comes after nothing but the value that it shows. */
+bool flow_is_view(const struct flow_node *node);
+/* The kernel's buffer that is bound to a value, which is one of its arguments: the first. */
+uint32_t flow_buffer_of(const struct flow_node *node, value_id v);
 /* The variable in the place of a value that will be its contents: it has the value's shape, whatever the kernel's buffer has. */
 struct flow_arg flow_arg_of_variable(const struct flow *f, uint32_t var, value_id v);
 /* Whether argument i of a kernel is an output that the node makes: not a variable. */

@@ -35,6 +35,9 @@ uint32_t kernel_add_buffer(struct kernel *k, enum dtype dtype, enum buffer_mode 
   return n;
 }
 
+bool buffer_has_dims(const struct kernel_buffer *b, int rank, const kernel_dim *dims) {
+  return b->rank == rank && memcmp(b->dims, dims, sizeof *dims * (size_t)rank) == 0;
+}
 uint32_t kernel_add_block_buffer(struct kernel *k, enum dtype dtype, enum space space, int rank, const kernel_dim *dims) {
   uint32_t n = kernel_add_buffer(k, dtype, BUFFER_LOCAL, rank, dims);
   k->buffers.items[n].space = space;

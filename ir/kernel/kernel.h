@@ -147,6 +147,7 @@ struct kernel {
 
 struct kernel *kernel_create(struct arena *arena, const char *name);
 uint32_t kernel_add_buffer(struct kernel *k, enum dtype dtype, enum buffer_mode mode, int rank, const kernel_dim *dims);
+bool buffer_has_dims(const struct kernel_buffer *buffer, int rank, const kernel_dim *dims);
 /* A buffer of a block; dims are constants. Add it when the kernel has all its arguments and scratch. */
 uint32_t kernel_add_block_buffer(struct kernel *k, enum dtype dtype, enum space space, int rank, const kernel_dim *dims);
 uint32_t kernel_add_local(struct kernel *k, enum dtype dtype, bool is_loop);

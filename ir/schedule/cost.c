@@ -245,6 +245,8 @@ double product_tile_cycles(const struct machine *machine, const struct product_w
 
 #define WAITING_TERMS 256
 #define WAITING_TERMS_STREAM 128 /* of rows that are asked for ahead */
+#define WAITING_LEAST 2          /* blocks that are worth it, */
+#define WAITING_LEAST_STREAM 1.5 /* of such rows */
 #define WAITING_CYCLES 8         /* a vector of sums that comes from beyond L2, and goes */
 static int64_t waiting_terms(const struct machine *machine, const struct product_work *w) {
   return product_rows_stream(machine, w) ? WAITING_TERMS_STREAM : WAITING_TERMS;
@@ -253,7 +255,8 @@ int64_t product_waiting_terms(const struct machine *machine, const struct produc
   double both = w->k * (w->m + w->width) * w->bytes;
   bool streams = product_rows_stream(machine, w), may_stay = both <= (double)machine->bytes[LEVEL_L2] && !streams;
   int64_t terms = waiting_terms(machine, w);
-  return w->k < (double)terms * (streams ? 1.5 : 2) || may_stay ? 0 : terms;
+  double least = (double)terms * (streams ? WAITING_LEAST_STREAM : WAITING_LEAST);
+  return w->k < least || may_stay ? 0 : terms;
 }
 int64_t product_waiting_rows(const struct machine *machine, const struct product_work *w, const struct tile *t) {
   double terms = (double)waiting_terms(machine, w);

@@ -5,13 +5,15 @@
 
 #include <float.h>
 
-static const struct tile wide_tiles[] = {{2, 8, 12.4}, {4, 4, 10},  {6, 4, 12},  {8, 3, 13.1}, {12, 2, 15.2},
-                                         {8, 2, 9.4},  {2, 4, 7.1}, {4, 3, 8.2}, {6, 2, 7.7},  {0, 0, 0}};
-static const struct tile held_tiles[] = {{2, 8, 14},  {4, 4, 9.2}, {6, 4, 12.2}, {8, 3, 12},  {12, 2, 13.3},
-                                         {8, 2, 9.5}, {2, 4, 7.6}, {4, 3, 6.9},  {6, 2, 7.8}, {0, 0, 0}};
-static const struct tile fed_tiles[] = {{2, 8, 8.4}, {4, 4, 8.2}, {6, 4, 12.2}, {8, 3, 12.2}, {12, 2, 12.7},
-                                        {8, 2, 8.1}, {2, 4, 4.6}, {4, 3, 6.3},  {6, 2, 6.15}, {0, 0, 0}};
-static const struct tile narrow_tiles[] = {{2, 4, 4.6}, {4, 3, 6.6}, {6, 2, 6.15}, {4, 2, 4.2}, {0, 0, 0}};
+#define TILE(rows, vectors, step) \
+  { rows, vectors, step, false }
+static const struct tile wide_tiles[] = {TILE(2, 8, 12.4), TILE(4, 4, 10),  TILE(6, 4, 12),  TILE(8, 3, 13.1), TILE(12, 2, 15.2),
+                                         TILE(8, 2, 9.4),  TILE(2, 4, 7.1), TILE(4, 3, 8.2), TILE(6, 2, 7.7),  TILE(0, 0, 0)};
+static const struct tile held_tiles[] = {TILE(2, 8, 14),  TILE(4, 4, 9.2), TILE(6, 4, 12.2), TILE(8, 3, 12),  TILE(12, 2, 13.3),
+                                         TILE(8, 2, 9.5), TILE(2, 4, 7.6), TILE(4, 3, 6.9),  TILE(6, 2, 7.8), TILE(0, 0, 0)};
+static const struct tile fed_tiles[] = {TILE(2, 8, 8.4), TILE(4, 4, 8.2), TILE(6, 4, 12.2), TILE(8, 3, 12.2), TILE(12, 2, 12.7),
+                                        TILE(8, 2, 8.1), TILE(2, 4, 4.6), TILE(4, 3, 6.3),  TILE(6, 2, 6.15), TILE(0, 0, 0)};
+static const struct tile narrow_tiles[] = {TILE(2, 4, 4.6), TILE(4, 3, 6.6), TILE(6, 2, 6.15), TILE(4, 2, 4.2), TILE(0, 0, 0)};
 
 /* What is alike for 512-bit vectors. */
 #define WIDE .turned_square = 0.3, .filter_pixel = DBL_MAX, .filter_crowded = 1
