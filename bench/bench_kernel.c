@@ -65,7 +65,7 @@ static bool control_uses(const struct kernel *k, const struct stmt *s, uint32_t 
 static double terms_of(const struct counter *c, expr_id e) {
   const struct expr *x = expr_get(c->k, e);
   if (x->op == SCALAR_FMA)
-    return 1;
+    return 1 + terms_of(c, expr_operand(c->k, e, 2)); /* of a pair the second is a term of the first */
   bool adds = x->op == SCALAR_ADD && dtype_is_float(x->dtype);
   return adds && (expr_get(c->k, expr_operand(c->k, e, 0))->op == SCALAR_MUL || expr_get(c->k, expr_operand(c->k, e, 1))->op == SCALAR_MUL);
 }

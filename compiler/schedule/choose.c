@@ -146,7 +146,7 @@ static bool keeps_values(const struct schedule *s) {
   for (uint32_t i = 0; i < s->variants.count; i++)
     for (uint32_t j = 0; j < s->variants.items[i].steps.count; j++) {
       const struct step *step = &s->variants.items[i].steps.items[j];
-      if (step->op == STEP_FMA || step->op == STEP_PART || step->regroup || (step->op == STEP_CUT && !step->n[0]))
+      if (step->op == STEP_FMA || step->op == STEP_PART || step->op == STEP_PAIR || step->regroup || (step->op == STEP_CUT && !step->n[0]))
         return false;
     }
   return true;

@@ -62,6 +62,8 @@ struct blocked {
 #define AHEAD_ROWS 8          /* of a first factor that is copied, */
 #define AHEAD_SQUARES 2       /* squares of a second factor along the sum */
 #define HINTS_MAX 32          /* lines in a turn */
+#define PAIR_TERMS 2          /* that a machine multiplies and adds up together, */
+#define PAIR_BYTES 2          /* of factors of so many bytes */
 #define FLAT_ROWS 6           /* of a tile */
 #define FLAT_VECTORS 4        /* of columns */
 #define NARROW_STRIPS 2       /* of a narrow task, of two vectors each, */
@@ -77,6 +79,8 @@ static bool has_few(const struct blocked *b) { return b->n->machine->registers <
 /* Where loads hold up multiply-adds, tiles of four vectors need least of them; for columns that make no whole strips of those, hints would
  * be of too many lines. */
 static bool may_be_flat(const struct blocked *b) {
+  if (b->blocks.pairs)
+    return false;
   bool is_whole = !b->is_open_width && b->width % (FLAT_VECTORS * b->lanes) == 0;
   return tile_loads_hold(b->n->machine) && b->is_along && is_whole && !b->blocks.copies_rows &&
          tile_of(b->n->machine, FLAT_ROWS, FLAT_VECTORS);
@@ -148,6 +152,23 @@ static bool has_factors(struct blocked *b) {
   }
   return c->dtype == DTYPE_FLOAT || c->dtype == DTYPE_DOUBLE || c->dtype == DTYPE_INT32;
 }
+/* What a factor is converted from, where that is bfloat16; NO_EXPR: it is something else. */
+static expr_id narrow_factor(const struct contraction *c, int factor) {
+  const struct expr *x = expr_get(c->k, c->factor[factor]);
+  expr_id from = x->op == SCALAR_CAST ? expr_operand(c->k, c->factor[factor], 0) : NO_EXPR;
+  return from != NO_EXPR && expr_get(c->k, from)->dtype == DTYPE_BFLOAT16 ? from : NO_EXPR;
+}
+/* Whether the machine multiplies pairs of such factors. */
+static bool may_be_paired(const struct blocked *b) {
+  bool are_narrow = narrow_factor(b->c, 0) != NO_EXPR && narrow_factor(b->c, 1) != NO_EXPR;
+  return b->n->machine->pair_rate > 0 && b->c->dtype == DTYPE_FLOAT && are_narrow && !b->is_open_sum && b->k % PAIR_TERMS == 0;
+}
+static void pair_terms(struct blocked *b) {
+  b->blocks.pairs = true;
+  b->blocks.computes_rows = b->computed[0] = narrow_factor(b->c, 0) != b->c->load[0];
+  b->blocks.computes_columns = b->computed[1] = narrow_factor(b->c, 1) != b->c->load[1];
+  b->work.bytes = PAIR_BYTES;
+}
 static bool is_blocked(struct blocked *b) {
   const struct contraction *c = b->c;
   if (!has_factors(b) || !find_axes(b))
@@ -194,10 +215,10 @@ static int64_t most_terms(const struct blocked *b, int64_t vectors) {
 /* What lies on the stack for a task of so many strips. */
 static int64_t bytes_of(const struct blocked *b, int64_t strips) {
   int64_t width = strips * b->blocks.tile->vectors * b->lanes, elements = b->terms * width;
-  elements += b->terms < b->k ? (has_rest(b) ? b->m : b->groups * b->group * b->tile) * width : 0;
+  int64_t sums = b->terms < b->k ? (has_rest(b) ? b->m : b->groups * b->group * b->tile) * width : 0;
   elements += b->blocks.copies_rows ? b->terms * b->tile * b->group : 0;
   elements += b->computed[0] && b->is_open ? b->terms * b->m : 0;
-  return elements * (int64_t)b->work.bytes;
+  return elements * (int64_t)b->work.bytes + sums * (int64_t)dtype_size(b->c->dtype);
 }
 /* Rows of a task: all, or one of about so many equal parts. */
 static void part_rows(struct blocked *b, int64_t parts) {
@@ -326,7 +347,11 @@ static const char *squares_text(const struct blocked *b) {
                                          : "order pj@ pq@ pi@ pr@; split pi@ %lld -> ps@ pt@ tail cut 1; ";
   return arena_printf(b->n->arena, form, (long long)b->lanes);
 }
-static const char *computed_text(const struct blocked *b, int factor) { return b->computed[factor] ? " computed" : ""; }
+static const char *computed_text(const struct blocked *b, int factor) {
+  return !b->computed[factor] ? "" : b->blocks.pairs ? " computed bf16" : " computed";
+}
+/* The two terms of a pair lie innermost where they are copied: loops for them behind those of other lists. */
+static const char *pair_words(const struct blocked *b) { return b->blocks.pairs ? " kw@" : ""; }
 /* Whether rows are copied as they lie, those of a tile together; all of a task's, where their number is open. */
 static bool has_own_rows(const struct blocked *b) { return b->computed[0] && !b->blocks.copies_rows; }
 /* Tiles, where they are not there yet, and their sums. */
@@ -334,9 +359,11 @@ static const char *tile_text(const struct blocked *b, const char *k) {
   struct arena *a = b->n->arena;
   const char *at = !b->is_open ? "mo@ by mi@" : b->terms < b->k ? "kb@ by mr@" : "no@ by mr@";
   const char *rows =
-    arena_printf(a, "stage %s computed at %s %s -> qi@ qk@; split qk@ %lld -> qt@ ql@; ", buffer_text(b, 0), at, k, (long long)b->lanes);
+    arena_printf(a, "stage %s%s at %s %s%s -> qi@ qk@%s; split qk@ %lld -> qt@ ql@; ", buffer_text(b, 0), computed_text(b, 0), at, k,
+                 pair_words(b), b->blocks.pairs ? " qw@" : "", (long long)b->lanes);
   rows = has_own_rows(b) ? rows : "";
-  return arena_printf(a, "%s%s%ssink mi@ ni@ under %s in register; ", b->is_open ? rows : "", rest_text(b), b->is_open ? "" : rows, k);
+  return arena_printf(a, "%s%s%ssink mi@ ni@ under %s in register; %s", b->is_open ? rows : "", rest_text(b), b->is_open ? "" : rows, k,
+                      b->blocks.pairs ? "pair kw@; " : "");
 }
 static const char *copies_text(const struct blocked *b) {
   struct arena *a = b->n->arena;
@@ -344,10 +371,13 @@ static const char *copies_text(const struct blocked *b) {
   const char *k = waits ? "kk@" : "k@", *text = "";
   if (waits)
     text = arena_printf(a, "split k@ %lld -> kb@ kk@; sink %sni@ under kb@ in stack; ", (long long)b->terms, nest_text(b));
+  if (b->blocks.pairs)
+    text = arena_printf(a, "%ssplit %s %d -> kp@ kw@; ", text, k, PAIR_TERMS);
+  k = b->blocks.pairs ? "kp@" : k;
   if (b->blocks.in_place)
     return arena_printf(a, "%s%s", text, tile_text(b, k));
-  text = arena_printf(a, "%sstage %s%s at %s by nj@ %s ni@ -> pj@ pk@ pi@; ", text, buffer_text(b, 1), computed_text(b, 1),
-                      waits ? "kb@" : "no@", k);
+  text = arena_printf(a, "%sstage %s%s at %s by nj@ %s ni@%s -> pj@ pk@ pi@%s; ", text, buffer_text(b, 1), computed_text(b, 1),
+                      waits ? "kb@" : "no@", k, pair_words(b), b->blocks.pairs ? " pw@" : "");
   if (b->is_along)
     text = arena_printf(a, "%ssplit pk@ %lld -> pq@ pr@; %sfetch %s at pq@ ahead %d; ", text, (long long)b->lanes, squares_text(b),
                         buffer_text(b, 1), AHEAD_SQUARES);
@@ -359,8 +389,9 @@ static const char *copies_text(const struct blocked *b) {
   if (!b->is_along)
     text = arena_printf(a, "%sfetch %s at pk@ ahead %d; ", text, buffer_text(b, 1), AHEAD);
   if (b->blocks.copies_rows)
-    text = arena_printf(a, "%sstage %s%s at mb@ by mo@ %s mi@ -> qo@ qk@ qi@; order qk@ qo@ qi@; fetch %s at qk@ ahead %d; ", text,
-                        buffer_text(b, 0), computed_text(b, 0), k, buffer_text(b, 0), AHEAD_ROWS);
+    text = arena_printf(a, "%sstage %s%s at mb@ by mo@ %s mi@%s -> qo@ qk@ qi@%s; order qk@ qo@ qi@; fetch %s at qk@ ahead %d; ", text,
+                        buffer_text(b, 0), computed_text(b, 0), k, pair_words(b), b->blocks.pairs ? " qw@" : "", buffer_text(b, 0),
+                        AHEAD_ROWS);
   return arena_printf(a, "%s%s", text, tile_text(b, k));
 }
 
@@ -369,12 +400,18 @@ static const char *copied_text(const struct blocked *b) {
   const char *columns = b->blocks.in_place ? "" : b->is_along ? "pr@ " : "pi@ ";
   return arena_printf(b->n->arena, "%s%s", columns, b->blocks.copies_rows ? "qi@ " : has_own_rows(b) ? "ql@ " : "");
 }
+/* What is copied of a pair's second term lies behind the first one. */
+static const char *copied_pairs_text(const struct blocked *b) {
+  bool copies_rows = b->blocks.copies_rows || has_own_rows(b);
+  return b->blocks.pairs ? arena_printf(b->n->arena, "pw@ %s", copies_rows ? "qw@ " : "") : "";
+}
 /* Than a kernel should have. */
 static bool wants_fewer(const struct blocked *b) { return b->wanted < tasks_wanted(b->n->machine); }
 static void propose(const struct blocked *b, struct candidates *out) {
   const char *text =
-    arena_printf(b->n->arena, "%s%srun%s %sno@ tasks; run mi@ %sunroll; run ni@ %slanes", begin_text(b), copies_text(b),
-                 axis_words_others(&b->words, 0, b->c->par_count), chunk_text(b), b->is_along ? "pt@ " : "", copied_text(b));
+    arena_printf(b->n->arena, "%s%srun%s %sno@ tasks; run mi@ %s%sunroll; run ni@ %slanes", begin_text(b), copies_text(b),
+                 axis_words_others(&b->words, 0, b->c->par_count), chunk_text(b), b->is_along ? "pt@ " : "", copied_pairs_text(b),
+                 copied_text(b));
   double late = wants_fewer(b) ? FEWER_TASKS : 1; /* a core that begins late has nobody to take over from it */
   vec_push(&out->items,
            ((struct candidate){.steps = with_number(b, text), .cycles = product_block_cycles(b->n->machine, &b->work, &b->blocks) * late}));
@@ -448,10 +485,16 @@ static void propose_height(const struct blocked *b, int64_t height, bool takes_r
     t.m = open_rows(&t);
   if (has_rest(&t) && (t.blocks.copies_rows || (most_parts(&t) > 1 && !takes_rests)))
     return;
-  propose_in_place(&t, out);
-  propose_narrow(&t, out);
+  if (!t.blocks.pairs) {
+    propose_in_place(&t, out);
+    propose_narrow(&t, out);
+  }
   propose_parts_of_rows(&t, out);
   propose_fewer_tasks(&t, out);
+}
+static void propose_heights(const struct blocked *b, struct candidates *out) {
+  for (const int64_t *height = heights_of(b); *height; height++)
+    propose_height(b, *height, !has_few(b) || !height[1], out);
 }
 /* Rows of an open number that are fewer than the copy pays for: plain loops. Along the terms those are sums of vectors. */
 static void propose_single(const struct blocked *b, struct candidates *out) {
@@ -474,6 +517,9 @@ void propose_product_blocks(const struct nest *nest, const struct contraction *c
     b.fuse = arena_printf(nest->arena, "; fuse%s -> k@", axis_words_list(&b.words, c->par_count, c->axis_count));
   if (b.is_open && (b.is_along || b.computed[1]))
     propose_single(&b, out);
-  for (const int64_t *height = heights_of(&b); *height; height++)
-    propose_height(&b, *height, !has_few(&b) || !height[1], out);
+  propose_heights(&b, out);
+  if (may_be_paired(&b)) {
+    pair_terms(&b);
+    propose_heights(&b, out);
+  }
 }

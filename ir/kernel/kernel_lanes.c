@@ -61,21 +61,22 @@ static bool lane_coefficient(const struct lane_view *v, expr_id e, int64_t *out)
 
 int64_t lane_stride(const struct lane_view *v, uint32_t number, const expr_id *index) {
   const struct kernel_buffer *buffer = &v->uses->k->buffers.items[number];
-  int last = buffer->rank - 1;
-  while (last > 0 && buffer->dims[last] == 1)
-    last--;
-  bool uniform = true;
-  for (int d = 0; d < buffer->rank; d++)
-    uniform = uniform && !view_varies(v, index[d]);
-  if (uniform)
-    return 0;
-  for (int d = 0; d < buffer->rank; d++)
-    if (d != last && view_varies(v, index[d]))
+  int moving = -1, last = buffer->rank - 1;
+  for (int d = 0; d < buffer->rank; d++) {
+    if (!view_varies(v, index[d]))
+      continue;
+    if (moving >= 0)
       return STRIDE_FAR;
-  int64_t stride;
-  if (!lane_coefficient(v, index[last], &stride) || stride > 2 || stride < -2)
+    moving = d;
+  }
+  if (moving < 0)
+    return 0;
+  int64_t stride, apart = dtype_is_complex(buffer->dtype) ? 2 : 1; /* elements of neighbours in that dimension */
+  for (; last > moving && apart <= 2; last--)
+    apart = buffer->dims[last] == 1 || buffer->dims[last] == 2 ? apart * buffer->dims[last] : STRIDE_FAR;
+  if (apart > 2 || !lane_coefficient(v, index[moving], &stride) || stride > 2 || stride < -2)
     return STRIDE_FAR;
-  stride *= dtype_is_complex(buffer->dtype) ? 2 : 1;
+  stride *= apart;
   return stride != 0 && stride <= 2 && stride >= -2 ? stride : STRIDE_FAR;
 }
 bool lane_is_affine(const struct lane_view *v, uint32_t buffer, const expr_id *index) {

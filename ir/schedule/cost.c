@@ -377,6 +377,7 @@ double product_block_cycles(const struct machine *machine, const struct product_
     rows += b->column_tasks * w->m * divide_up(w->k, w->lanes) * ROWS_AGAIN_CYCLES;
   double step =
     block_step_cycles(machine, b->tile, b->is_narrow ? rates->narrow_share : rates->block_share) / (b->in_place ? STAYS_SHARE : 1);
+  step *= b->pairs ? machine->fma_rate / (2 * machine->pair_rate) : 1;
   double computed = (b->computes_rows ? b->column_tasks * w->m : 0) + (b->computes_columns ? b->row_tasks * w->width : 0);
   rows += computed * w->k / w->lanes * COMPUTED_CYCLES;
   return w->batch * (tiles * (w->k * step + sums) + b->row_tasks * (lines + turned) + rows + result_cycles(machine, w, !b->is_narrow));

@@ -130,6 +130,7 @@ struct product_blocks {
   bool in_place;                        /* it is not copied */
   bool computes_rows, computes_columns; /* each element of a factor for each task */
   bool is_narrow;                       /* of few columns, so that its lines find room in L2, and a strip of it in the first cache, */
+  bool pairs;                           /* of terms, which are multiplied and added up together */
   bool asks;                            /* and the next block's are asked for while this one is summed up */
 };
 /* Whether a block may be read in place: L2 gives what tiles take of it. */

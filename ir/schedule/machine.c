@@ -9,34 +9,34 @@
 #define KB INT64_C(1024)
 #define MB (1024 * KB)
 
-#define WIDE_AT(kind, fmas, loads, l1, l2, l3, ...) \
-  { kind, 4, 64, 32, true, fmas, loads, {(l1)*KB, (l2)*KB, (l3)*KB, INT64_MAX}, {__VA_ARGS__}, false, 0 }
+#define WIDE_AT(kind, fmas, pairs, loads, l1, l2, l3, ...) \
+  { kind, 4, 64, 32, true, fmas, pairs, loads, {(l1)*KB, (l2)*KB, (l3)*KB, INT64_MAX}, {__VA_ARGS__}, false, 0 }
 /* Rates of 512-bit servers of several makers lie within a quarter of these, but for those with their own; the last level is what a core has
  * of it when all work. */
-#define WIDE(kind, fmas, l1, l2, l3) WIDE_AT(kind, fmas, 2, l1, l2, l3, 128, 48, 10, 4)
+#define WIDE(kind, fmas, pairs, l1, l2, l3) WIDE_AT(kind, fmas, pairs, 2, l1, l2, l3, 128, 48, 10, 4)
 #define HALF_AT(kind, l1, l2, l3, ...) \
-  { kind, 3, 32, 16, true, 2, 2, {(l1)*KB, (l2)*KB, (l3)*KB, INT64_MAX}, {__VA_ARGS__}, false, 0 }
+  { kind, 3, 32, 16, true, 2, 0, 2, {(l1)*KB, (l2)*KB, (l3)*KB, INT64_MAX}, {__VA_ARGS__}, false, 0 }
 #define HALF(kind, l1, l2, l3) HALF_AT(kind, l1, l2, l3, 64, 32, 12, 6)
 #define OLD(kind, level) \
-  { kind, level, 16, 16, false, 1, 2, {32 * KB, 256 * KB, 2 * MB, INT64_MAX}, {32, 16, 8, 4}, false, 0 }
+  { kind, level, 16, 16, false, 1, 0, 2, {32 * KB, 256 * KB, 2 * MB, INT64_MAX}, {32, 16, 8, 4}, false, 0 }
 
 /* The first whose name is part of the CPU's. Sizes of caches are their makers'; what levels deliver was measured on servers with 512-bit
  * vectors and on a Zen 3: the other 256-bit rows have what is usual. */
 static const struct machine named[] = {
-  WIDE("avx512", 2, 32, 1024, 2048),
-  WIDE("v4", 2, 32, 1024, 2048),
-  WIDE_AT("icelake", 2, 1.13, 48, 1280, 1536, 128, 48, 10, 4), /* measured on a server that others share */
-  WIDE("tigerlake", 1, 48, 1280, 3072),
-  WIDE("rocketlake", 1, 48, 512, 2048),
-  WIDE("cannonlake", 1, 32, 256, 2048),
-  WIDE("cascadelake", 2, 32, 1024, 1408),
-  WIDE("cooperlake", 2, 32, 1024, 1408),
-  WIDE("sapphirerapids", 2, 48, 2048, 1920),
-  WIDE("emeraldrapids", 2, 48, 2048, 2560),
-  WIDE("graniterapids", 2, 48, 2048, 3072),
-  WIDE("diamondrapids", 2, 48, 2048, 3072),
-  WIDE_AT("znver4", 1, 2, 32, 1024, 4096, 128, 48, 16, 6),
-  WIDE_AT("znver5", 2, 2, 48, 1024, 4096, 128, 64, 30, 12),
+  WIDE("avx512", 2, 0, 32, 1024, 2048),
+  WIDE("v4", 2, 0, 32, 1024, 2048),
+  WIDE_AT("icelake", 2, 0, 1.13, 48, 1280, 1536, 128, 48, 10, 4), /* measured on a server that others share */
+  WIDE("tigerlake", 1, 0, 48, 1280, 3072),
+  WIDE("rocketlake", 1, 0, 48, 512, 2048),
+  WIDE("cannonlake", 1, 0, 32, 256, 2048),
+  WIDE("cascadelake", 2, 0, 32, 1024, 1408),
+  WIDE("cooperlake", 2, 1, 32, 1024, 1408),
+  WIDE("sapphirerapids", 2, 1, 48, 2048, 1920),
+  WIDE("emeraldrapids", 2, 1, 48, 2048, 2560),
+  WIDE("graniterapids", 2, 1, 48, 2048, 3072),
+  WIDE("diamondrapids", 2, 1, 48, 2048, 3072),
+  WIDE_AT("znver4", 1, 1, 2, 32, 1024, 4096, 128, 48, 16, 6),
+  WIDE_AT("znver5", 2, 2, 2, 48, 1024, 4096, 128, 64, 30, 12),
   HALF("haswell", 32, 256, 2048),
   HALF("broadwell", 32, 256, 2048),
   HALF("skylake", 32, 256, 2048),
@@ -95,6 +95,10 @@ static void find_native(void) {
   bool wide = __builtin_cpu_supports("avx512vl"), half = __builtin_cpu_supports("avx2");
   native = wide ? *machine_find(wide_name()) : half ? *half_machine() : narrow[0];
   native.name = "native";
+  if (!__builtin_cpu_supports("avx512bf16"))
+    native.pair_rate = 0;
+  else if (native.pair_rate == 0)
+    native.pair_rate = 1;
   if (!wide && !half)
     native.level = __builtin_cpu_supports("sse4.2") ? 2 : 1;
   for (int level = LEVEL_L1; level <= LEVEL_L3; level++) {

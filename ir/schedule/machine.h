@@ -24,6 +24,7 @@ struct machine {
   uint32_t registers;    /* of vectors */
   bool has_fma;
   double fma_rate;          /* vector multiply-adds a cycle */
+  double pair_rate;         /* vectors of pairs of bfloat16 that it multiplies and adds up in a cycle; 0: it has no such instruction */
   double loads;             /* vectors, or elements for all lanes, that it loads in a cycle beside those */
   int64_t bytes[LEVELS];    /* that one core can use of a level; memory: no limit */
   double bandwidth[LEVELS]; /* bytes a cycle that one core reads from a level */

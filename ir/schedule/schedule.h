@@ -37,11 +37,14 @@ enum step_op {
                  stack: an array over k and ni, filled by loops bk and bn. All loads of b in there are of one place.
                  stage b at no by .0 k -> b0 bk         dimension 0 of b is copied as a whole
                  stage b computed at no by k ni -> bk bn     what is computed of it in there as long as only those loops move it, and loops
-                 around: cast.f32(b[k,ni]), or a select on another buffer's element */
+                 around: cast.f32(b[k,ni]), or a select on another buffer's element
+                 stage b computed bf16 at no by k ni -> bk bn     the same, of this dtype: what is still to be converted is converted later */
   STEP_PART, /* part i 16 -> po pi ps         the sum over i, which stands in a nest at the kernel's top, in 16 parts: a nest of par po with
                  the sum over pi, and the nest as it was with the sum of the parts, over ps */
   STEP_JOIN, /* join 2                        all nests at the kernel's top share their 2 outermost loops, whose turns are tasks. Of what
                 nests store a turn reads what it stored itself: of scratch it keeps that part alone, on the stack */
+  STEP_PAIR, /* pair kr                       a sum over kr of two terms, which round once, becomes one value: the second term is added
+                first, as instructions that multiply pairs do */
 };
 enum step_space { IN_REGISTER, IN_STACK, IN_RESULT };
 
@@ -59,7 +62,8 @@ struct step {
   enum loop_run run;
   enum step_space space; /* sink */
   bool first;            /* sink in result */
-  bool computed;         /* stage */
+  bool computed;         /* stage: what becomes of what is read, */
+  enum dtype as;         /* of this dtype; DTYPE_INVALID: of any */
   bool regroup;          /* order: of red loops, which changes sums */
 };
 

@@ -127,6 +127,7 @@ static status apply_step(struct kernel *k, const struct step *s) {
   case STEP_STAGE: return step_stage(k, s);
   case STEP_PART: return step_part(k, s);
   case STEP_JOIN: return step_join(k, s);
+  case STEP_PAIR: return step_pair(k, s);
   }
   return REFUSED("a step of no kind");
 }

@@ -22,30 +22,22 @@ struct fetching {
 /* Elements of the last dimension that lie in one line. */
 static int64_t line_elements(const struct fetching *f) { return LINE_BYTES / (int64_t)dtype_size(f->k->buffers.items[f->s->buffer].dtype); }
 
-/* Whether neighbouring turns of the loop read neighbouring elements: the variable stands bare in a sum, or in what is left of one by whole
- * lines (places in a panel). */
-static bool is_bare_term(const struct fetching *f, expr_id e, uint32_t local) {
+/* Elements between those that neighbouring turns of the loop read, of a line at most: the variable stands in a sum, bare or times that, or
+ * in what is left of one by whole lines (places in a panel). 0: they lie apart. */
+static int64_t elements_apart(const struct fetching *f, expr_id e, uint32_t local) {
   const struct kernel *k = f->k;
   const struct expr *x = expr_get(k, e);
-  if (x->op == SCALAR_LOCAL)
-    return x->imm == (int64_t)local;
+  int64_t times, apart;
+  if (x->op == SCALAR_MUL && expr_is_const(k, expr_operand(k, e, 1), &times) && times > 0 && times < line_elements(f)) {
+    apart = times * elements_apart(f, expr_operand(k, e, 0), local);
+    return apart < line_elements(f) ? apart : 0;
+  }
   if (x->op == SCALAR_FLOORMOD)
-    return expr_divides(k, expr_operand(k, e, 1), line_elements(f)) && is_bare_term(f, expr_operand(k, e, 0), local);
-  return x->op == SCALAR_ADD && (is_bare_term(f, expr_operand(k, e, 0), local) || is_bare_term(f, expr_operand(k, e, 1), local));
-}
-
-/* A bound of a loop's turns, also of one over parts of what is left: floordiv(max(min(64, ..), 0) + 15, 16). */
-static bool turns_at_most(const struct kernel *k, expr_id e, int64_t *most) {
-  const struct expr *x = expr_get(k, e);
-  int64_t by;
-  if (expr_at_most(k, e, most))
-    return true;
-  bool by_constant = (x->op == SCALAR_ADD || x->op == SCALAR_FLOORDIV || x->op == SCALAR_MAX) &&
-                     expr_is_const(k, expr_operand(k, e, 1), &by) && by >= (x->op == SCALAR_FLOORDIV);
-  if (!by_constant || !turns_at_most(k, expr_operand(k, e, 0), most))
-    return false;
-  *most = x->op == SCALAR_ADD ? *most + by : x->op == SCALAR_FLOORDIV ? *most / by : *most > by ? *most : by;
-  return true;
+    return expr_divides(k, expr_operand(k, e, 1), line_elements(f)) ? elements_apart(f, expr_operand(k, e, 0), local) : 0;
+  if (x->op != SCALAR_ADD)
+    return expr_is_local(k, e, local);
+  apart = elements_apart(f, expr_operand(k, e, 0), local);
+  return apart ? apart : elements_apart(f, expr_operand(k, e, 1), local);
 }
 
 /* A loop around the load: its first turn stands for all where it has no constant bound or the load does not move with it. */
@@ -55,10 +47,10 @@ struct place_loop {
 };
 static struct place_loop place_loop_of(const struct fetching *f, expr_id load, const struct stmt *loop) {
   struct place_loop p = {1, 1};
-  if (!expr_reads_local(f->k, load, loop->local) || !turns_at_most(f->k, loop->value, &p.turns))
+  if (!expr_reads_local(f->k, load, loop->local) || !expr_at_most(f->k, loop->value, &p.turns))
     return (struct place_loop){1, 1};
-  if (is_bare_term(f, expr_operand(f->k, load, expr_get(f->k, load)->count - 1), loop->local))
-    p.step = line_elements(f);
+  int64_t apart = elements_apart(f, expr_operand(f->k, load, expr_get(f->k, load)->count - 1), loop->local);
+  p.step = apart ? line_elements(f) / apart : 1;
   p.turns = (p.turns + p.step - 1) / p.step;
   return p;
 }
@@ -69,7 +61,7 @@ static void count_turns(struct fetching *f, expr_id *turn, expr_id *turns) {
   *turns = number(f->k, 1);
   for (int i = 0; i < name_count(f->s->on); i++) {
     int64_t most;
-    bool is_bound = turns_at_most(f->k, f->over[i]->value, &most);
+    bool is_bound = expr_at_most(f->k, f->over[i]->value, &most);
     expr_id extent = is_bound ? number(f->k, most) : f->over[i]->value;
     *turn = add(f->k, expr_binary(f->k, SCALAR_MUL, *turn, extent), expr_local(f->k, f->over[i]->local));
     *turns = expr_binary(f->k, SCALAR_MUL, *turns, extent);

@@ -247,21 +247,33 @@ bool name_listed(const char *const *names, const char *name) {
 
 /* ---- expressions ---- */
 
-bool expr_at_most(const struct kernel *k, expr_id e, int64_t *most) {
-  if (expr_is_const(k, e, most))
-    return true;
+/* Of a minimum one bound is enough. */
+static bool minimum_at_most(const struct kernel *k, expr_id e, int64_t *most) {
   int64_t a = INT64_MAX, b = INT64_MAX;
-  const struct expr *x = expr_get(k, e);
-  if (x->op == SCALAR_SIZE && x->imm == k->known_size && k->known_below > 0) {
-    *most = k->known_below - 1;
-    return true;
-  }
-  if (x->op != SCALAR_MIN)
-    return false;
   bool any = expr_at_most(k, expr_operand(k, e, 0), &a);
   any = expr_at_most(k, expr_operand(k, e, 1), &b) || any;
   *most = a < b ? a : b;
   return any;
+}
+bool expr_at_most(const struct kernel *k, expr_id e, int64_t *most) {
+  const struct expr *x = expr_get(k, e);
+  int64_t by;
+  if (expr_is_const(k, e, most))
+    return true;
+  if (x->op == SCALAR_SIZE && x->imm == k->known_size && k->known_below > 0) {
+    *most = k->known_below - 1;
+    return true;
+  }
+  if (x->op == SCALAR_MIN)
+    return minimum_at_most(k, e, most);
+  bool by_constant = (x->op == SCALAR_ADD || x->op == SCALAR_FLOORDIV || x->op == SCALAR_MAX) &&
+                     expr_is_const(k, expr_operand(k, e, 1), &by) && by >= (x->op == SCALAR_FLOORDIV);
+  if (!by_constant || !expr_at_most(k, expr_operand(k, e, 0), most))
+    return false;
+  if (x->op == SCALAR_ADD)
+    return !__builtin_add_overflow(*most, by, most);
+  *most = x->op == SCALAR_FLOORDIV ? *most / by : *most > by ? *most : by;
+  return true;
 }
 
 bool expr_never_negative(const struct kernel *k, expr_id e) {

@@ -71,7 +71,8 @@ static inline expr_id sub(struct kernel *k, expr_id a, expr_id b) { return expr_
 static inline expr_id mul(struct kernel *k, expr_id a, int64_t b) { return expr_binary(k, SCALAR_MUL, a, number(k, b)); }
 static inline expr_id floordiv(struct kernel *k, expr_id a, int64_t b) { return expr_binary(k, SCALAR_FLOORDIV, a, number(k, b)); }
 static inline expr_id floormod(struct kernel *k, expr_id a, int64_t b) { return expr_binary(k, SCALAR_FLOORMOD, a, number(k, b)); }
-/* A constant that e never exceeds: of constants and of minima with them. */
+/* A constant that e never exceeds: of constants, minima with them, and of a loop's turns over parts of such:
+ * floordiv(max(min(64, ..), 0) + 15, 16). */
 bool expr_at_most(const struct kernel *k, expr_id e, int64_t *most);
 bool expr_never_negative(const struct kernel *k, expr_id e);
 bool expr_divides(const struct kernel *k, expr_id e, int64_t by); /* e is provably a multiple */
@@ -98,5 +99,6 @@ status step_cut(struct kernel *k, const struct step *s);
 status step_stage(struct kernel *k, const struct step *s);
 status step_part(struct kernel *k, const struct step *s);
 status step_join(struct kernel *k, const struct step *s);
+status step_pair(struct kernel *k, const struct step *s);
 
 #endif

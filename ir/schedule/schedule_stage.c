@@ -161,7 +161,8 @@ static bool stmts_change(const struct kernel *k, const struct stmt *s, expr_id e
 static void find_values(struct staging *g, expr_id e, bool *several) {
   if (!expr_has(g->k, e, g->load))
     return;
-  if (is_outside(g, e, g->at->body, g->count) && !stmts_change(g->k, g->at->body, e)) {
+  bool fits = g->s->as == DTYPE_INVALID || expr_get(g->k, e)->dtype == g->s->as;
+  if (fits && is_outside(g, e, g->at->body, g->count) && !stmts_change(g->k, g->at->body, e)) {
     *several = *several || (g->value != NO_EXPR && g->value != e);
     g->value = e;
     return;
@@ -189,6 +190,8 @@ static status find_value(struct staging *g) {
       return REFUSED("what is computed has no dimension that is copied as a whole");
   g->value = NO_EXPR;
   find_values_in(g, g->at->body, &several);
+  if (!several && g->value == NO_EXPR)
+    return REFUSED("loop %s computes nothing of that dtype of that buffer", g->s->at[0]);
   return several ? REFUSED("loop %s computes several values of that buffer", g->s->at[0]) : OK;
 }
 static status check_value(const struct staging *g, expr_id e) {

@@ -10,6 +10,7 @@
 static const char *const ops[] = {
   [STEP_NAME] = "name",   [STEP_SPLIT] = "split", [STEP_FUSE] = "fuse", [STEP_ORDER] = "order", [STEP_RUN] = "run",   [STEP_SINK] = "sink",
   [STEP_FETCH] = "fetch", [STEP_FMA] = "fma",     [STEP_CUT] = "cut",   [STEP_STAGE] = "stage", [STEP_PART] = "part", [STEP_JOIN] = "join",
+  [STEP_PAIR] = "pair",
 };
 #define OPS (int)(sizeof ops / sizeof *ops)
 static const char *const spaces[] = {[IN_REGISTER] = "register", [IN_STACK] = "stack", [IN_RESULT] = "result"};
@@ -147,6 +148,15 @@ static status read_sink(struct reader *r, struct step *s) {
   return OK;
 }
 
+/* Where `at` does not stand there. */
+static status read_dtype(struct reader *r, enum dtype *out) {
+  const char *at = r->at, *word;
+  TRY(name(r, &word));
+  if (strcmp(word, "at") != 0)
+    return dtype_from_name(word, out) ? OK : wrong(r, "expected a dtype");
+  r->at = at;
+  return OK;
+}
 static status read_buffer(struct reader *r, struct step *s) {
   const char *buffer;
   TRY(name(r, &buffer));
@@ -155,6 +165,8 @@ static status read_buffer(struct reader *r, struct step *s) {
   if (!letter && s->buffer < 26)
     return wrong(r, "expected a buffer");
   s->computed = s->op == STEP_STAGE && accept(r, "computed");
+  if (s->computed)
+    TRY(read_dtype(r, &s->as));
   TRY(expect(r, "at"));
   return name(r, &s->at[0]);
 }
@@ -224,6 +236,7 @@ static status read_operands(struct reader *r, struct step *s) {
   case STEP_STAGE: return read_stage(r, s);
   case STEP_PART: return read_part(r, s);
   case STEP_JOIN: return read_join(r, s);
+  case STEP_PAIR: return name(r, &s->on[0]);
   }
   return OK;
 }
@@ -325,7 +338,8 @@ static void put_numbers(struct writer *w, const int64_t *n, int count) {
 
 static void put_buffer(struct writer *w, const struct step *s) {
   const char *buffer = s->buffer < 26 ? arena_printf(w->arena, "%c", 'a' + (int)s->buffer) : arena_printf(w->arena, "b%u", s->buffer);
-  w->text = arena_printf(w->arena, "%s %s%s at", w->text, buffer, s->computed ? " computed" : "");
+  const char *as = s->as == DTYPE_INVALID ? "" : arena_printf(w->arena, " %s", dtype_short(s->as));
+  w->text = arena_printf(w->arena, "%s %s%s%s at", w->text, buffer, s->computed ? " computed" : "", as);
   put_names(w, s->at);
 }
 
@@ -362,6 +376,7 @@ static void put_operands(struct writer *w, const struct step *s) {
     break;
   case STEP_NAME:
   case STEP_FUSE:
+  case STEP_PAIR:
   case STEP_FMA: break;
   }
 }

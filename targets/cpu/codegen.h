@@ -136,6 +136,11 @@ void emit_store(struct codegen *c, const struct stmt *s);
 void emit_store_value(struct codegen *c, const struct stmt *s, value v); /* v in place of the statement's own value */
 /* Both parts of complex elements at once, where the statements store them and the elements lie side by side; else false, and nothing. */
 bool emit_store_of_parts(struct codegen *c, const struct stmt *s, const struct stmt *other);
+/* The two turns of an unrolled loop as one store, where elements of all lanes and turns lie side by side; else false, and nothing. */
+bool emit_store_of_turns(struct codegen *c, const struct stmt *loop);
+/* Two elements side by side as one integer, of each lane or of all: those lie two elements apart. */
+void emit_word_store(struct codegen *c, const struct stmt *s, value words); /* for all lanes, whose elements lie so */
+value emit_word_load(struct codegen *c, uint32_t buffer, const expr_id *index, bool is_same);
 value fetch_address(struct codegen *c, uint32_t buffer, const expr_id *index); /* may lie outside the buffer */
 void emit_hint(struct codegen *c, value address);                              /* its line is soon read */
 value buffer_dim(struct codegen *c, kernel_dim dim);
@@ -175,6 +180,8 @@ struct counted_loop {
 struct counted_loop loop_begin(struct codegen *c, value begin, value end, value step);
 void loop_end(struct codegen *c, struct counted_loop *loop);
 
+/* codegen_pair.c: a multiply-add of another one's result, as one instruction; NULL: it is none that the machine has one for */
+value emit_pair(struct codegen *c, expr_id e);
 /* codegen_square.c: an unrolled loop around one over lanes, all of which are there, that stores a square of what is read transposed */
 bool is_square_copy(struct codegen *c, const struct stmt *rows);
 void emit_square_copy(struct codegen *c, const struct stmt *rows);

@@ -115,6 +115,22 @@ static value emit_load(struct codegen *c, expr_id e) {
   return buffer->dtype == DTYPE_BOOL ? LLVMBuildICmp(c->b, LLVMIntNE, v, const_int_like(v, 0), "") : v;
 }
 
+value emit_word_load(struct codegen *c, uint32_t number, const expr_id *index, bool is_same) {
+  enum dtype dtype = c->k->buffers.items[number].dtype;
+  LLVMTypeRef word = LLVMIntTypeInContext(c->m->context, 16 * (unsigned)dtype_size(dtype));
+  value address = element_address(c, number, index, 0, 0);
+  if (!is_same)
+    return load_lanes(c, word, address, alignment_of(dtype));
+  value v = LLVMBuildLoad2(c->b, word, address, "");
+  LLVMSetAlignment(v, alignment_of(dtype));
+  return v;
+}
+
+void emit_word_store(struct codegen *c, const struct stmt *s, value words) {
+  value address = element_address(c, s->buffer, s->index, 0, 0);
+  LLVMSetAlignment(LLVMBuildStore(c->b, words, address), alignment_of(c->k->buffers.items[s->buffer].dtype));
+}
+
 void emit_store_value(struct codegen *c, const struct stmt *s, value v) {
   const struct kernel_buffer *buffer = &c->k->buffers.items[s->buffer];
   if (is_register_access(c, s->buffer)) {
@@ -165,6 +181,35 @@ bool emit_store_of_parts(struct codegen *c, const struct stmt *s, const struct s
   value parts[2] = {splat(c, emit_expr(c, s->value), c->lanes), splat(c, emit_expr(c, other->value), c->lanes)};
   value address = element_address(c, s->buffer, s->index, 0, stride);
   emit_strided_store(c, type_in_memory(c->m, buffer->dtype), address, alignment_of(buffer->dtype), short_stride(buffer, stride), parts);
+  return true;
+}
+
+/* Two turns that store elements side by side, each of which another lane's two lie behind; neither computed from the other. */
+static bool stores_turns(const struct codegen *c, const struct stmt *loop) {
+  const struct stmt *s = loop->body;
+  int64_t turns;
+  bool is_one = expr_is_const(c->k, loop->value, &turns) && turns == 2 && s && !s->next && s->kind == STMT_STORE && s->index_count > 0;
+  if (!is_one || c->lanes <= 1 || c->copies > 1 || is_register_access(c, s->buffer) || expr_loads_from(c, s->value, s->buffer) ||
+      dtype_is_complex(c->k->buffers.items[s->buffer].dtype))
+    return false;
+  for (int d = 0; d + 1 < s->index_count; d++)
+    if (expr_uses_local(c, s->index[d], loop->local))
+      return false;
+  return expr_is_local(c->k, s->index[s->index_count - 1], loop->local) && lane_stride(&c->view, s->buffer, s->index) == 2;
+}
+bool emit_store_of_turns(struct codegen *c, const struct stmt *loop) {
+  if (!stores_turns(c, loop))
+    return false;
+  const struct stmt *s = loop->body;
+  value parts[2], address = NULL;
+  for (int turn = 1; turn >= 0; turn--) {
+    c->locals[loop->local].at[0] = const_i64(c, turn);
+    c->generation++;
+    parts[turn] = splat(c, emit_expr(c, s->value), c->lanes);
+    address = element_address(c, s->buffer, s->index, 0, 2);
+  }
+  enum dtype dtype = c->k->buffers.items[s->buffer].dtype;
+  emit_strided_store(c, type_in_memory(c->m, dtype), address, alignment_of(dtype), (struct stride){.lanes = 2, .parts = 2}, parts);
   return true;
 }
 
@@ -252,7 +297,7 @@ value emit_expr(struct codegen *c, expr_id e) {
   value v[3], result;
   if (is_padded_load(c, x)) {
     result = emit_padded_load(c, x);
-  } else if ((result = emit_division(c, x))) {
+  } else if ((result = emit_division(c, x)) || (result = x->op == SCALAR_FMA ? emit_pair(c, e) : NULL)) {
     return *slot = result;
   } else if (x->op == SCALAR_LOCAL) {
     result = emit_local(c, (uint32_t)x->imm);

@@ -153,6 +153,8 @@ static void emit_unrolled(struct codegen *c, const struct stmt *s) {
     emit_rolled(c, s, count);
     return;
   }
+  if (emit_store_of_turns(c, s))
+    return;
   for (int64_t i = 0; i < count; i++) {
     c->locals[s->local].at[0] = const_i64(c, i);
     c->generation++;

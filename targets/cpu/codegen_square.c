@@ -72,9 +72,39 @@ static bool find_square(struct codegen *c, const struct stmt *rows, struct turne
   return fits && !is_register_access(c, store->buffer) && lies_along(c, store->index, store->index_count, rows->local, lanes->local) &&
          find_turned(c, store->value, lanes->local, rows->local, out) && out->count > 0;
 }
-bool is_square_copy(struct codegen *c, const struct stmt *rows) {
-  struct turned_loads turned;
-  return find_square(c, rows, &turned);
+
+/* ---- of pairs ---- */
+
+/* Whether a load of e moves by pairs of elements with the lanes, as the rows of a square do. */
+static bool loads_pairs(struct codegen *c, expr_id e, uint32_t lanes, uint32_t pair) {
+  const struct expr *x = expr_get(c->k, e);
+  if (x->op == SCALAR_LOAD) {
+    expr_id last = x->count ? expr_operand(c->k, e, x->count - 1) : NO_EXPR;
+    int64_t step;
+    return last != NO_EXPR && moves_by_one(c, last, pair) && index_coefficient(&c->uses, last, lanes, &step) && step == 2;
+  }
+  for (int i = 0; i < x->count; i++)
+    if (loads_pairs(c, expr_operand(c->k, e, i), lanes, pair))
+      return true;
+  return false;
+}
+/* A square of pairs of elements: those of a pair lie side by side where they are read and where they go. */
+static bool is_square_of_pairs(struct codegen *c, const struct stmt *rows) {
+  const struct stmt *lanes = rows->body, *pair = lanes ? lanes->body : NULL, *store = pair ? pair->body : NULL;
+  int64_t count, turns;
+  if (!lanes || lanes->next || lanes->kind != STMT_FOR || lanes->run != RUN_LANES || !pair || pair->next || pair->kind != STMT_FOR ||
+      !expr_is_const(c->k, pair->value, &turns) || turns != 2 || !store || store->next || store->kind != STMT_STORE ||
+      is_register_access(c, store->buffer) || store->index_count < 2)
+    return false;
+  const struct kernel_buffer *to = &c->k->buffers.items[store->buffer];
+  int last = store->index_count - 1;
+  for (int d = 0; d < last; d++)
+    if (expr_uses_local(c, store->index[d], pair->local))
+      return false;
+  bool fits = expr_is_const(c->k, rows->value, &count) && count == lanes->width && count <= COPIES_MAX && (count & (count - 1)) == 0 &&
+              c->lanes == 1 && c->copies == 1 && dtype_size(to->dtype) == 2 && count * 4 <= c->m->cpu->vector_bytes;
+  return fits && expr_is_local(c->k, store->index[last], pair->local) && to->dims[last] == 2 &&
+         lies_along(c, store->index, last, rows->local, lanes->local) && loads_pairs(c, store->value, lanes->local, pair->local);
 }
 
 /* One loop as `n` lanes, the other at one of its turns. */
@@ -84,7 +114,50 @@ static void enter_row(struct codegen *c, uint32_t along, uint32_t n, uint32_t ot
   lanes_enter(c, along, n, NULL);
   c->lane_base = const_i64(c, 0);
 }
+/* What is stored of a row of the square, as words; pairs that are copied as they are are loaded as such. */
+static value emit_row_of_pairs(struct codegen *c, const struct stmt *pair, const struct stmt *store) {
+  value v[2], at[2 * COPIES_MAX];
+  const struct expr *x = expr_get(c->k, store->value);
+  LLVMTypeRef words = LLVMVectorType(c->m->i32, c->lanes);
+  if (x->op == SCALAR_LOAD && !is_register_access(c, (uint32_t)x->imm)) {
+    c->locals[pair->local].at[0] = const_i64(c, 0);
+    return emit_word_load(c, (uint32_t)x->imm, &c->k->operands.items[x->first], false);
+  }
+  for (uint32_t turn = 0; turn < 2; turn++) {
+    c->locals[pair->local].at[0] = const_i64(c, turn);
+    c->generation++;
+    v[turn] = splat(c, emit_expr(c, store->value), c->lanes);
+  }
+  for (uint32_t i = 0; i < 2 * c->lanes; i++)
+    at[i] = LLVMConstInt(c->m->i32, i / 2 + i % 2 * c->lanes, false);
+  return LLVMBuildBitCast(c->b, LLVMBuildShuffleVector(c->b, v[0], v[1], LLVMConstVector(at, 2 * c->lanes), ""), words, "");
+}
+static void emit_square_of_pairs(struct codegen *c, const struct stmt *rows) {
+  const struct stmt *lanes = rows->body, *pair = lanes->body, *store = pair->body;
+  uint32_t n = (uint32_t)lanes->width;
+  value v[COPIES_MAX];
+  for (uint32_t i = 0; i < n; i++) {
+    enter_row(c, lanes->local, n, rows->local, i);
+    v[i] = emit_row_of_pairs(c, pair, store);
+    lanes_leave(c, lanes->local, NULL);
+  }
+  emit_transpose(c, v, n);
+  for (uint32_t i = 0; i < n; i++) {
+    enter_row(c, rows->local, n, lanes->local, i);
+    c->locals[pair->local].at[0] = const_i64(c, 0);
+    emit_word_store(c, store, v[i]);
+    lanes_leave(c, rows->local, NULL);
+  }
+}
+bool is_square_copy(struct codegen *c, const struct stmt *rows) {
+  struct turned_loads turned;
+  return find_square(c, rows, &turned) || is_square_of_pairs(c, rows);
+}
 void emit_square_copy(struct codegen *c, const struct stmt *rows) {
+  if (is_square_of_pairs(c, rows)) {
+    emit_square_of_pairs(c, rows);
+    return;
+  }
   const struct stmt *lanes = rows->body, *store = lanes->body;
   uint32_t n = (uint32_t)lanes->width;
   struct turned_loads turned;
