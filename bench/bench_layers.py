@@ -29,6 +29,15 @@ def conv(kind, *values, **options):
     return layer(kind, *values, padding="same", **options)
 
 
+def mixed(kind, *values, **options):
+    """Computes in bfloat16, of variables of float32."""
+    return layer(kind, *values, dtype="mixed_bfloat16", **options)
+
+
+narrowed = function(lambda tf, y: tf.cast(y, tf.bfloat16))
+widened = function(lambda tf, y: tf.cast(y, tf.float32))
+
+
 def of_elements(f):
     return chain(layer("Dense", 512), function(f)), image(256, 32), False
 
@@ -109,6 +118,10 @@ bench_nets.NETS = {
     "attention_1024_causal_train": attention(1, 1024, 8, 64, causal=True),
     "attention_2048_train": attention(1, 2048, 8, 64),
     "attention_4096_train": attention(1, 4096, 4, 64),
+    "mixed_dense": (chain(*(mixed("Dense", 1024, activation="relu") for _ in range(3)), widened), image(256, 1024), False),
+    "mixed_dense_train": (chain(*(mixed("Dense", 1024, activation="relu") for _ in range(3)), widened), image(256, 1024), True),
+    "mixed_conv_train": (chain(narrowed, *(mixed("Conv2D", 64, 3, padding="same", activation="relu") for _ in range(2)), widened),
+                         image(8, 28, 28, 64), True),
     "running_sum": of_elements(lambda tf, y: tf.cumsum(y, 1)),
     "sort": of_elements(lambda tf, y: tf.sort(y)),
 }

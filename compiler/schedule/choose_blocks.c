@@ -62,8 +62,7 @@ struct blocked {
 #define AHEAD_ROWS 8          /* of a first factor that is copied, */
 #define AHEAD_SQUARES 2       /* squares of a second factor along the sum */
 #define HINTS_MAX 32          /* lines in a turn */
-#define PAIR_TERMS 2          /* that a machine multiplies and adds up together, */
-#define PAIR_BYTES 2          /* of factors of so many bytes */
+#define PAIR_BYTES 2          /* of the elements of pairs */
 #define FLAT_ROWS 6           /* of a tile */
 #define FLAT_VECTORS 4        /* of columns */
 #define NARROW_STRIPS 2       /* of a narrow task, of two vectors each, */
@@ -151,17 +150,6 @@ static bool has_factors(struct blocked *b) {
       return false;
   }
   return c->dtype == DTYPE_FLOAT || c->dtype == DTYPE_DOUBLE || c->dtype == DTYPE_INT32;
-}
-/* What a factor is converted from, where that is bfloat16; NO_EXPR: it is something else. */
-static expr_id narrow_factor(const struct contraction *c, int factor) {
-  const struct expr *x = expr_get(c->k, c->factor[factor]);
-  expr_id from = x->op == SCALAR_CAST ? expr_operand(c->k, c->factor[factor], 0) : NO_EXPR;
-  return from != NO_EXPR && expr_get(c->k, from)->dtype == DTYPE_BFLOAT16 ? from : NO_EXPR;
-}
-/* Whether the machine multiplies pairs of such factors. */
-static bool may_be_paired(const struct blocked *b) {
-  bool are_narrow = narrow_factor(b->c, 0) != NO_EXPR && narrow_factor(b->c, 1) != NO_EXPR;
-  return b->n->machine->pair_rate > 0 && b->c->dtype == DTYPE_FLOAT && are_narrow && !b->is_open_sum && b->k % PAIR_TERMS == 0;
 }
 static void pair_terms(struct blocked *b) {
   b->blocks.pairs = true;
@@ -518,7 +506,7 @@ void propose_product_blocks(const struct nest *nest, const struct contraction *c
   if (b.is_open && (b.is_along || b.computed[1]))
     propose_single(&b, out);
   propose_heights(&b, out);
-  if (may_be_paired(&b)) {
+  if (may_be_paired(nest, b.c)) {
     pair_terms(&b);
     propose_heights(&b, out);
   }

@@ -7,6 +7,7 @@
  * The filter is read where it lies, its channels along the vectors; where it takes much of L2, vectors of channels are outermost, and its
  * lines are asked for ahead. One beyond L2, and one whose rows find few sets of the caches, may be copied by each task, the vectors that it
  * needs of all taps; one that lies along the sum, as in the gradient of an input, always is, and squares are transposed in registers then.
+ * Where the machine multiplies pairs of bfloat16, the filter is copied, too, the terms of a pair side by side.
  * Of a depthwise one the image's channels lie along the vectors too: columns of an image that several taps meet are loaded once, and
  * channels are innermost, as they lie. (Without a test plain loops are as good there.) */
 #include <math.h>
@@ -22,6 +23,7 @@ struct conv {
   int64_t wide, width, lanes;
   double others, terms; /* turns of the other par axes; of all sums, at most */
   bool is_along;        /* the filter lies along the sum */
+  bool is_paired;       /* terms are multiplied two by two: `terms` counts pairs then */
   struct axis_words words;
 };
 /* A tile, and whether the filter is copied: each strip of vectors by `parts` tasks, which have `part` turns of the axis `parted` each;
@@ -48,6 +50,8 @@ struct form {
 
 /* ---- which nests ---- */
 
+/* Where a place of the image decides which taps there are, all of the filter's are copied as they lie, else those of the loops. */
+static bool copies_all(const struct conv *v) { return v->c->test || v->c->is_ragged; }
 /* The only axis of these that the test is about; -1: none, or several. */
 static int tested_axis(const struct conv *v, int from, int to) {
   int found = -1;
@@ -82,15 +86,23 @@ static bool find_sizes(struct conv *v) {
     else if (i != v->columns && i != c->lanes)
       v->others *= turns;
   }
+  v->terms /= v->is_paired ? PAIR_TERMS : 1;
   v->wide = c->axes[v->columns].extent;
   v->width = c->axes[c->lanes].extent;
   v->lanes = lanes_for(v->n, c->dtype, v->width);
   return v->wide > 0 && v->width > 0 && (c->test || v->width >= v->lanes) && (v->taps < 0 || c->axes[v->taps].extent > 0);
 }
+/* Factors as they are loaded, or pairs of bfloat16: the filter may be computed. */
+static bool has_factors(struct conv *v) {
+  const struct contraction *c = v->c;
+  if (c->lanes < 0 || c->lanes != c->par_count - 1 || (c->dtype != DTYPE_FLOAT && c->dtype != DTYPE_DOUBLE))
+    return false;
+  v->is_paired = !copies_all(v) && c->load[1] != NO_EXPR && may_be_paired(v->n, c) && narrow_factor(c, 0) == c->load[0];
+  return v->is_paired || (c->factor[0] == c->load[0] && c->factor[1] == c->load[1]);
+}
 static bool is_conv(struct conv *v) {
   const struct contraction *c = v->c;
-  if (c->lanes < 0 || c->lanes != c->par_count - 1 || (c->dtype != DTYPE_FLOAT && c->dtype != DTYPE_DOUBLE) || c->factor[0] != c->load[0] ||
-      c->factor[1] != c->load[1])
+  if (!has_factors(v))
     return false;
   v->is_by_channel = c->axes[c->lanes].role == ROLE_BATCH && c->axes[c->lanes].stride[0] == 1 && c->axes[c->lanes].stride[1] == 1;
   if (c->axes[c->lanes].role != ROLE_N && !(c->test && v->is_by_channel))
@@ -126,7 +138,8 @@ static const char *cut_text(const struct conv *v, int64_t rows) {
 
 /* Whether a filter along the sum is copied by squares. */
 static bool has_squares(const struct conv *v) {
-  return v->is_along && v->width % v->lanes == 0 && v->c->axes[v->c->axis_count - 1].extent % v->lanes == 0;
+  int64_t terms = v->c->axes[v->c->axis_count - 1].extent;
+  return v->is_along && v->width % v->lanes == 0 && terms % (v->lanes * (v->is_paired ? PAIR_TERMS : 1)) == 0;
 }
 static double filter_bytes(const struct conv *v) { return v->terms * (double)(v->width * (int64_t)dtype_size(v->c->dtype)); }
 static bool is_far(const struct conv *v) { return filter_bytes(v) > (double)v->n->machine->bytes[LEVEL_L2] / FILTER_SHARE; }
@@ -164,8 +177,6 @@ static const char *tasks_text(const struct conv *v, const struct form *f, const 
     return copy_tasks_text(v, f, &last);
   return is_far(v) || !*around ? arena_printf(v->n->arena, " %so%s", v->words.of[v->c->lanes], around) : around;
 }
-/* Where a place of the image decides which taps there are, all of the filter's are copied as they lie, else those of the loops. */
-static bool copies_all(const struct conv *v) { return v->c->test || v->c->is_ragged; }
 static int tap_count(const struct conv *v) {
   return copies_all(v) ? expr_get(v->n->k, v->c->load[1])->count - 2 : v->c->axis_count - 1 - v->c->par_count;
 }
@@ -179,7 +190,11 @@ static const char *stage_text(const struct conv *v, const struct form *f) {
   }
   const char *at;
   copy_tasks_text(v, f, &at);
-  const char *text = arena_printf(a, "; stage %s at %s by%s %s %si ->%s %sp %sp", filter_text(v), at, taps, k, m, loops, k, m);
+  const char *pairs = v->is_paired ? arena_printf(a, "; split %s %d -> %su %sv", k, PAIR_TERMS, k, k) : "";
+  const char *computed = v->is_paired && narrow_factor(v->c, 1) != v->c->load[1] ? " computed bf16" : "";
+  const char *text = v->is_paired ? arena_printf(a, "%s; stage %s%s at %s by%s %su %si %sv ->%s %sp %sp %sz", pairs, filter_text(v), computed,
+                                                 at, taps, k, m, k, loops, k, m, k)
+                                  : arena_printf(a, "; stage %s at %s by%s %s %si ->%s %sp %sp", filter_text(v), at, taps, k, m, loops, k, m);
   if (!has_squares(v))
     return text;
   text = arena_printf(a, "%s; split %sp %d -> %sq %sr; split %sp %d -> %sq %sr", text, k, (int)v->lanes, k, k, m, (int)v->lanes, m, m);
@@ -187,8 +202,9 @@ static const char *stage_text(const struct conv *v, const struct form *f) {
 }
 static const char *copy_lanes_text(const struct conv *v) {
   const char *k = v->words.of[v->c->axis_count - 1], *m = v->words.of[v->c->lanes];
-  return has_squares(v) ? arena_printf(v->n->arena, "; run %sr unroll; run %sr lanes", m, k)
-                        : arena_printf(v->n->arena, "; run %sp lanes", m);
+  const char *pairs = v->is_paired ? arena_printf(v->n->arena, "; run %sz unroll", k) : "";
+  return has_squares(v) ? arena_printf(v->n->arena, "; run %sr unroll; run %sr lanes%s", m, k, pairs)
+                        : arena_printf(v->n->arena, "; run %sp lanes%s", m, pairs);
 }
 static const char *steps_text(const struct conv *v, const struct form *f) {
   struct arena *a = v->n->arena;
@@ -208,9 +224,12 @@ static const char *steps_text(const struct conv *v, const struct form *f) {
     order = around;
   else if (!is_far(v) && *around)
     order = arena_printf(a, "%s %so", around, m);
-  const char *inner = v->is_by_channel ? arena_printf(a, " %so", m) : "";
-  text = arena_printf(a, "%s; order%s %so%s %si %si%s%s; sink %si %si under%s in register", text, order, w, inner, w, m,
-                      f->is_staged ? stage_text(v, f) : "", cut, w, m, sums);
+  const char *inner = v->is_by_channel ? arena_printf(a, " %so", m) : "", *k = v->words.of[v->c->axis_count - 1];
+  const char *pair = v->is_paired ? arena_printf(a, "; pair %sv", k) : "";
+  if (v->is_paired)
+    sums = arena_printf(a, "%s %su", axis_words_list(&v->words, v->c->par_count, v->c->axis_count - 1), k);
+  text = arena_printf(a, "%s; order%s %so%s %si %si%s%s; sink %si %si under%s in register%s", text, order, w, inner, w, m,
+                      f->is_staged ? stage_text(v, f) : "", cut, w, m, sums, pair);
   const char *written = v->c->test ? arena_printf(a, " %s", v->words.of[v->taps]) : "";
   return arena_printf(a, "%s%s; run%s tasks; run %si%s unroll; run %si lanes%s", text, is_far(v) && !f->is_staged ? fetch_text(v) : "",
                       tasks, w, written, m, f->is_staged ? copy_lanes_text(v) : "");
@@ -290,7 +309,7 @@ static void propose_staged(const struct conv *v, int64_t vectors, struct candida
 static double loops_cycles(const struct conv *v) {
   const struct product_work work = {.batch = v->others,
                                     .m = (double)v->wide,
-                                    .k = v->terms,
+                                    .k = v->terms * (v->is_paired ? PAIR_TERMS : 1),
                                     .width = (double)v->width,
                                     .lanes = (double)v->lanes,
                                     .bytes = (double)dtype_size(v->c->dtype),
@@ -309,9 +328,9 @@ void propose_convs(const struct nest *n, const struct contraction *c, struct can
   out->items.items[0].cycles = loops_cycles(&v);
   bool may_copy = filter_bytes(&v) > (double)n->machine->bytes[LEVEL_L2] || is_crowded(&v);
   for (int64_t count = 1; count <= VECTORS_MAX && (count - 1) * v.lanes < v.width; count++) {
-    if (!v.is_along)
+    if (!v.is_along && !v.is_paired)
       propose(&v, (struct form){.vectors = count, .parted = -1}, out);
-    if (v.is_along || (may_copy && !v.is_by_channel))
+    if (v.is_along || v.is_paired || (may_copy && !v.is_by_channel))
       propose_staged(&v, count, out);
   }
 }
