@@ -62,7 +62,6 @@ struct blocked {
 #define AHEAD_ROWS 8          /* of a first factor that is copied, */
 #define AHEAD_SQUARES 2       /* squares of a second factor along the sum */
 #define HINTS_MAX 32          /* lines in a turn */
-#define PAIR_BYTES 2          /* of the elements of pairs */
 #define FLAT_ROWS 6           /* of a tile */
 #define FLAT_VECTORS 4        /* of columns */
 #define NARROW_STRIPS 2       /* of a narrow task, of two vectors each, */
@@ -335,6 +334,13 @@ static const char *squares_text(const struct blocked *b) {
                                          : "order pj@ pq@ pi@ pr@; split pi@ %lld -> ps@ pt@ tail cut 1; ";
   return arena_printf(b->n->arena, form, (long long)b->lanes);
 }
+/* Each of its columns is a line or two; of many there would be too many hints. */
+static const char *squares_hint_text(const struct blocked *b) {
+  int64_t bytes = (int64_t)dtype_size(b->n->k->buffers.items[expr_get(b->n->k, b->c->load[1])->imm].dtype);
+  int64_t lines = divide_up(b->lanes * (b->blocks.pairs ? PAIR_TERMS : 1) * bytes, LINE_BYTES);
+  int64_t columns = b->lanes * (has_whole_strips(b) ? 1 : b->blocks.tile->vectors);
+  return lines * columns > HINTS_MAX ? "" : arena_printf(b->n->arena, "fetch %s at pq@ ahead %d; ", buffer_text(b, 1), AHEAD_SQUARES);
+}
 static const char *computed_text(const struct blocked *b, int factor) {
   return !b->computed[factor] ? "" : b->blocks.pairs ? " computed bf16" : " computed";
 }
@@ -346,9 +352,8 @@ static bool has_own_rows(const struct blocked *b) { return b->computed[0] && !b-
 static const char *tile_text(const struct blocked *b, const char *k) {
   struct arena *a = b->n->arena;
   const char *at = !b->is_open ? "mo@ by mi@" : b->terms < b->k ? "kb@ by mr@" : "no@ by mr@";
-  const char *rows =
-    arena_printf(a, "stage %s%s at %s %s%s -> qi@ qk@%s; split qk@ %lld -> qt@ ql@; ", buffer_text(b, 0), computed_text(b, 0), at, k,
-                 pair_words(b), b->blocks.pairs ? " qw@" : "", (long long)b->lanes);
+  const char *rows = arena_printf(a, "stage %s%s at %s %s%s -> qi@ qk@%s; split qk@ %lld -> qt@ ql@; ", buffer_text(b, 0),
+                                  computed_text(b, 0), at, k, pair_words(b), b->blocks.pairs ? " qw@" : "", (long long)b->lanes);
   rows = has_own_rows(b) ? rows : "";
   return arena_printf(a, "%s%s%ssink mi@ ni@ under %s in register; %s", b->is_open ? rows : "", rest_text(b), b->is_open ? "" : rows, k,
                       b->blocks.pairs ? "pair kw@; " : "");
@@ -367,8 +372,7 @@ static const char *copies_text(const struct blocked *b) {
   text = arena_printf(a, "%sstage %s%s at %s by nj@ %s ni@%s -> pj@ pk@ pi@%s; ", text, buffer_text(b, 1), computed_text(b, 1),
                       waits ? "kb@" : "no@", k, pair_words(b), b->blocks.pairs ? " pw@" : "");
   if (b->is_along)
-    text = arena_printf(a, "%ssplit pk@ %lld -> pq@ pr@; %sfetch %s at pq@ ahead %d; ", text, (long long)b->lanes, squares_text(b),
-                        buffer_text(b, 1), AHEAD_SQUARES);
+    text = arena_printf(a, "%ssplit pk@ %lld -> pq@ pr@; %s%s", text, (long long)b->lanes, squares_text(b), squares_hint_text(b));
   else
     text = arena_printf(a, "%sorder pk@ pj@ pi@; ", text);
   if (b->blocks.asks)
@@ -377,9 +381,9 @@ static const char *copies_text(const struct blocked *b) {
   if (!b->is_along)
     text = arena_printf(a, "%sfetch %s at pk@ ahead %d; ", text, buffer_text(b, 1), AHEAD);
   if (b->blocks.copies_rows)
-    text = arena_printf(a, "%sstage %s%s at mb@ by mo@ %s mi@%s -> qo@ qk@ qi@%s; order qk@ qo@ qi@; fetch %s at qk@ ahead %d; ", text,
-                        buffer_text(b, 0), computed_text(b, 0), k, pair_words(b), b->blocks.pairs ? " qw@" : "", buffer_text(b, 0),
-                        AHEAD_ROWS);
+    text =
+      arena_printf(a, "%sstage %s%s at mb@ by mo@ %s mi@%s -> qo@ qk@ qi@%s; order qk@ qo@ qi@; fetch %s at qk@ ahead %d; ", text,
+                   buffer_text(b, 0), computed_text(b, 0), k, pair_words(b), b->blocks.pairs ? " qw@" : "", buffer_text(b, 0), AHEAD_ROWS);
   return arena_printf(a, "%s%s", text, tile_text(b, k));
 }
 
@@ -396,10 +400,9 @@ static const char *copied_pairs_text(const struct blocked *b) {
 /* Than a kernel should have. */
 static bool wants_fewer(const struct blocked *b) { return b->wanted < tasks_wanted(b->n->machine); }
 static void propose(const struct blocked *b, struct candidates *out) {
-  const char *text =
-    arena_printf(b->n->arena, "%s%srun%s %sno@ tasks; run mi@ %s%sunroll; run ni@ %slanes", begin_text(b), copies_text(b),
-                 axis_words_others(&b->words, 0, b->c->par_count), chunk_text(b), b->is_along ? "pt@ " : "", copied_pairs_text(b),
-                 copied_text(b));
+  const char *text = arena_printf(b->n->arena, "%s%srun%s %sno@ tasks; run mi@ %s%sunroll; run ni@ %slanes", begin_text(b), copies_text(b),
+                                  axis_words_others(&b->words, 0, b->c->par_count), chunk_text(b), b->is_along ? "pt@ " : "",
+                                  copied_pairs_text(b), copied_text(b));
   double late = wants_fewer(b) ? FEWER_TASKS : 1; /* a core that begins late has nobody to take over from it */
   vec_push(&out->items,
            ((struct candidate){.steps = with_number(b, text), .cycles = product_block_cycles(b->n->machine, &b->work, &b->blocks) * late}));

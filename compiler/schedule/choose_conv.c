@@ -192,9 +192,10 @@ static const char *stage_text(const struct conv *v, const struct form *f) {
   copy_tasks_text(v, f, &at);
   const char *pairs = v->is_paired ? arena_printf(a, "; split %s %d -> %su %sv", k, PAIR_TERMS, k, k) : "";
   const char *computed = v->is_paired && narrow_factor(v->c, 1) != v->c->load[1] ? " computed bf16" : "";
-  const char *text = v->is_paired ? arena_printf(a, "%s; stage %s%s at %s by%s %su %si %sv ->%s %sp %sp %sz", pairs, filter_text(v), computed,
-                                                 at, taps, k, m, k, loops, k, m, k)
-                                  : arena_printf(a, "; stage %s at %s by%s %s %si ->%s %sp %sp", filter_text(v), at, taps, k, m, loops, k, m);
+  const char *text = v->is_paired
+                     ? arena_printf(a, "%s; stage %s%s at %s by%s %su %si %sv ->%s %sp %sp %sz", pairs, filter_text(v), computed, at, taps,
+                                    k, m, k, loops, k, m, k)
+                     : arena_printf(a, "; stage %s at %s by%s %s %si ->%s %sp %sp", filter_text(v), at, taps, k, m, loops, k, m);
   if (!has_squares(v))
     return text;
   text = arena_printf(a, "%s; split %sp %d -> %sq %sr; split %sp %d -> %sq %sr", text, k, (int)v->lanes, k, k, m, (int)v->lanes, m, m);

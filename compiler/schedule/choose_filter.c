@@ -20,8 +20,9 @@ struct filter {
   int64_t others, windows; /* turns of the par axes but for rows and columns; of the axis around */
   int64_t images, high, wide;
   int64_t lanes;
-  double pixels; /* that each sum adds up, at most */
-  bool is_open;  /* a sum may have no first turn that is known */
+  double pixels;  /* that each sum adds up, at most */
+  bool is_open;   /* a sum may have no first turn that is known */
+  bool is_paired; /* the machine multiplies pairs of pixels */
   struct axis_words words;
 };
 
@@ -35,17 +36,23 @@ struct filter {
 
 /* ---- which nests ---- */
 
-static bool is_plain(const struct contraction *c) {
-  for (int i = 0; i < 2; i++)
-    if (c->factor[i] != c->load[i] || c->guard[i] != NO_EXPR)
+/* Factors as they are loaded, whose sums may wait in the result; or pairs of bfloat16, which are copied. */
+static bool has_factors(struct filter *f) {
+  const struct contraction *c = f->c;
+  bool are_loads = true;
+  for (int i = 0; i < FACTORS; i++) {
+    if (c->load[i] == NO_EXPR || c->guard[i] != NO_EXPR)
       return false;
-  return c->dtype == DTYPE_FLOAT && stores_sum(c);
+    are_loads = are_loads && c->factor[i] == c->load[i];
+  }
+  f->is_paired = may_be_paired(f->n, c);
+  return f->is_paired || (are_loads && c->dtype == DTYPE_FLOAT && stores_sum(c));
 }
 /* par: [window rows, columns ..] rows, columns; red: images (of volumes also their depth), image rows, image columns. */
-static bool is_filter(const struct filter *f) {
+static bool is_filter(struct filter *f) {
   const struct contraction *c = f->c;
   int par = c->par_count, red = c->axis_count - par;
-  if (par < 2 || red < 3 || red > 4 || c->lanes != par - 1 || c->axes[par - 1].role != ROLE_N || !is_plain(c))
+  if (par < 2 || red < 3 || red > 4 || c->lanes != par - 1 || c->axes[par - 1].role != ROLE_N || !has_factors(f))
     return false;
   for (int i = 0; i < c->axis_count; i++)
     if ((i < par ? c->axes[i].extent : c->axes[i].most) < 1 && i != par)
@@ -260,6 +267,50 @@ static void propose_windows(const struct filter *f, struct candidates *out) {
   propose(out, steps, tiles * cycles);
 }
 
+/* ---- pairs ---- */
+
+/* Both factors of a block are copied, pixels two by two; a task's sums, all columns of some rows, wait on the stack. */
+static const char *pairs_text(const struct filter *f, const struct blocks *b) {
+  struct arena *a = f->n->arena;
+  const char *tasks = axis_words_list(&f->words, 0, f->rows), *images = axis_words_list(&f->words, f->c->par_count, f->high_axis);
+  const char *name[FACTORS], *computed[FACTORS];
+  for (int i = 0; i < FACTORS; i++) {
+    name[i] = f->n->k->buffers.items[expr_get(f->n->k, f->c->load[i])->imm].name;
+    computed[i] = narrow_factor(f->c, i) == f->c->load[i] ? "" : " computed bf16";
+  }
+  const char *text =
+    arena_printf(a,
+                 "%s; split k %lld -> kg kk; split kk %lld -> ko ki; split m %lld -> mo mi; order%s kg ko mo ki mi; split h %lld -> ho hi; "
+                 "sink ko mo ki mi under%s ho in stack; split w %d -> wu wv",
+                 axis_words_begin(&f->words), (long long)b->group, (long long)b->tile, (long long)b->columns, tasks, (long long)b->block,
+                 images, PAIR_TERMS);
+  text = arena_printf(a,
+                      "%s; stage %s%s at ho by mo hi wu mi wv -> po ph pw pm pz; order ph pw po pm; "
+                      "stage %s%s at ho by ko hi wu ki wv -> qo qh qw qk qz; order qh qw qo qk",
+                      text, name[1], computed[1], name[0], computed[0]);
+  return arena_printf(a, "%s; sink ki mi under hi wu in register; pair wv; run%s kg tasks; run ki pz qz unroll; run mi pm qk lanes", text,
+                      tasks);
+}
+static double pairs_cycles(const struct filter *f, const struct blocks *b) {
+  const struct machine *machine = f->n->machine;
+  double groups = (double)(f->others * (f->extent / b->group)), tiles = (double)(b->group / b->tile) * (double)(f->width / b->columns);
+  double tile = filter_tile_cycles(machine, b->tile, b->vectors, f->pixels / PAIR_TERMS, NULL) * machine->fma_rate / machine->pair_rate;
+  double sums = (double)(f->images * divide_up(f->high, b->block) * b->tile * b->vectors) * FILTER_SUM_CYCLES;
+  double copied = f->pixels * (double)(b->group + f->width) * PAIR_BYTES;
+  return groups * (tiles * (tile + sums) + conv_copy_cycles(machine, copied, 0));
+}
+static void propose_pairs(const struct filter *f, struct candidates *out) {
+  for (int64_t vectors = 1; vectors <= 4; vectors++) {
+    struct blocks b = {.tile = tile_rows(f, vectors), .vectors = vectors, .columns = vectors * f->lanes};
+    b.group = f->width % b.columns ? 0 : group_rows(f, f->others, b.tile);
+    b.group = b.group || f->width % b.columns ? b.group : f->extent; /* one task */
+    double bytes = FILTER_L2_SHARE * (double)f->n->machine->bytes[LEVEL_L2];
+    b.block = b.group && b.tile * vectors >= SUMS_MIN ? block_rows(f, b.group, f->width, bytes) : 0;
+    if (b.block && b.tile * vectors + vectors < f->n->machine->registers)
+      propose(out, pairs_text(f, &b), pairs_cycles(f, &b));
+  }
+}
+
 /* As plain loops. */
 static double loops_cycles(const struct filter *f) {
   const struct filter_work work = {
@@ -276,6 +327,10 @@ void propose_filters(const struct nest *n, const struct contraction *c, struct c
   const int par = c->par_count;
   const struct axis_name names[] = {{f.rows, "k"}, {par - 1, "m"}, {par, "n"}, {f.high_axis, "h"}, {f.high_axis + 1, "w"}};
   f.words = axis_words_of(n, c, NULL, names, 5);
+  if (f.is_paired) {
+    propose_pairs(&f, out);
+    return;
+  }
   out->items.items[0].cycles = loops_cycles(&f);
   propose_all_blocks(&f, out);
   if (c->is_ragged || n->machine->fma_rate < 2) /* measured with two multiply-adds a cycle */

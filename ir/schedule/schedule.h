@@ -38,7 +38,7 @@ enum step_op {
                  stage b at no by .0 k -> b0 bk         dimension 0 of b is copied as a whole
                  stage b computed at no by k ni -> bk bn     what is computed of it in there as long as only those loops move it, and loops
                  around: cast.f32(b[k,ni]), or a select on another buffer's element
-                 stage b computed bf16 at no by k ni -> bk bn     the same, of this dtype: what is still to be converted is converted later */
+                 stage b computed bf16 at no by k ni -> bk bn     the largest such expression of this dtype */
   STEP_PART, /* part i 16 -> po pi ps         the sum over i, which stands in a nest at the kernel's top, in 16 parts: a nest of par po with
                  the sum over pi, and the nest as it was with the sum of the parts, over ps */
   STEP_JOIN, /* join 2                        all nests at the kernel's top share their 2 outermost loops, whose turns are tasks. Of what

@@ -14,7 +14,8 @@ static bool is_pair(const struct kernel *k, const struct stmt *loop) {
     return false;
   const struct expr *x = expr_get(k, set->value);
   return x->op == SCALAR_FMA && expr_is_local(k, expr_operand(k, set->value, 2), set->local) &&
-         !expr_reads_local(k, expr_operand(k, set->value, 0), set->local) && !expr_reads_local(k, expr_operand(k, set->value, 1), set->local);
+         !expr_reads_local(k, expr_operand(k, set->value, 0), set->local) &&
+         !expr_reads_local(k, expr_operand(k, set->value, 1), set->local);
 }
 /* The sum's value behind one more turn, where `sum` was its value before. */
 static expr_id added(struct kernel *k, const struct stmt *loop, int64_t turn, expr_id sum) {

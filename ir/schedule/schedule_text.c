@@ -8,9 +8,9 @@
 #include "ir/schedule/schedule.h"
 
 static const char *const ops[] = {
-  [STEP_NAME] = "name",   [STEP_SPLIT] = "split", [STEP_FUSE] = "fuse", [STEP_ORDER] = "order", [STEP_RUN] = "run",   [STEP_SINK] = "sink",
-  [STEP_FETCH] = "fetch", [STEP_FMA] = "fma",     [STEP_CUT] = "cut",   [STEP_STAGE] = "stage", [STEP_PART] = "part", [STEP_JOIN] = "join",
-  [STEP_PAIR] = "pair",
+  [STEP_NAME] = "name", [STEP_SPLIT] = "split", [STEP_FUSE] = "fuse", [STEP_ORDER] = "order", [STEP_RUN] = "run",
+  [STEP_SINK] = "sink", [STEP_FETCH] = "fetch", [STEP_FMA] = "fma",   [STEP_CUT] = "cut",     [STEP_STAGE] = "stage",
+  [STEP_PART] = "part", [STEP_JOIN] = "join",   [STEP_PAIR] = "pair",
 };
 #define OPS (int)(sizeof ops / sizeof *ops)
 static const char *const spaces[] = {[IN_REGISTER] = "register", [IN_STACK] = "stack", [IN_RESULT] = "result"};

@@ -43,10 +43,10 @@ static bool are_words(const struct codegen *c, const struct expr *first, const s
 }
 
 static const char *instruction_for(uint32_t lanes) {
-  return lanes == 16  ? "llvm.x86.avx512bf16.dpbf16ps.512"
-         : lanes == 8 ? "llvm.x86.avx512bf16.dpbf16ps.256"
-         : lanes == 4 ? "llvm.x86.avx512bf16.dpbf16ps.128"
-                      : NULL;
+  return lanes == 16 ? "llvm.x86.avx512bf16.dpbf16ps.512"
+       : lanes == 8  ? "llvm.x86.avx512bf16.dpbf16ps.256"
+       : lanes == 4  ? "llvm.x86.avx512bf16.dpbf16ps.128"
+                     : NULL;
 }
 static value load_words(struct codegen *c, const struct expr *first) {
   uint32_t buffer = (uint32_t)first->imm;

@@ -23,6 +23,18 @@ struct choice_case {
   "kernel k(in a: f32[" rows "," depth "], in b: f32[" columns "," depth "], out c: f32[" rows "," columns "]) { par i0 < " rows \
   " { par i1 < " columns " { var v0: f32 = 0:f32 red i2 < " depth " { v0 = add(v0, mul(a[i0,i2], b[i1,i2])) } c[i0,i1] = v0 } } }"
 /* c = a*b, of which nothing is known: b[rows,columns], an element of it at `index`. */
+#define NARROW_PRODUCT(rows, depth, columns)                                                                                        \
+  "kernel k(in a: bf16[" rows "," depth "], in b: bf16[" depth "," columns "], out c: f32[" rows "," columns "]) { par i0 < " rows  \
+  " { par i1 < " columns " { var v0: f32 = 0:f32 red i2 < " depth " { v0 = add(v0, mul(cast.f32(a[i0,i2]), cast.f32(b[i2,i1]))) } " \
+  "c[i0,i1] = v0 } } }"
+#define NARROW_TRANSPOSED(rows, depth, columns)                                                                                   \
+  "kernel k(in a: bf16[" rows "," depth "], in b: f32[" columns "," depth "], out c: f32[" rows "," columns "]) { par i0 < " rows \
+  " { par i1 < " columns " { var v0: f32 = 0:f32 red i2 < " depth " { v0 = add(v0, mul(cast.f32(a[i0,i2]), "                      \
+  "cast.f32(cast.bf16(b[i1,i2])))) } c[i0,i1] = v0 } } }"
+#define NARROW_ACROSS(rows, depth, columns)                                                                                       \
+  "kernel k(in a: f32[" depth "," rows "], in b: bf16[" depth "," columns "], out c: f32[" rows "," columns "]) { par i0 < " rows \
+  " { par i1 < " columns " { var v0: f32 = 0:f32 red i2 < " depth " { v0 = add(v0, mul(cast.f32(cast.bf16(a[i2,i0])), "           \
+  "cast.f32(b[i2,i1]))) } c[i0,i1] = v0 } } }"
 #define OPEN_PRODUCT(rows, columns, index)                                                                                              \
   "kernel k(in a: f32[n0,n1], in b: f32[" rows "," columns "], out c: f32[n0,n2]) sizes 3 { par i0 < n0 { par i1 < n2 { var v0: f32 = " \
   "0:f32 red i2 < n1 { v0 = add(v0, mul(a[i0,i2], b[" index "])) } c[i0,i1] = v0 } } }"
@@ -112,6 +124,22 @@ struct choice_case {
   "kernel k(in a: f32[" images "," padded "," line "], in b: f32[3," run "," out "], out c: f32[" images "," side "," side "," out       \
   "]) { par i0 < " images " { par i1 < " side " { par i2 < " side " { par i3 < " out " { var v0: f32 = 0:f32 red i4 < 3 { red i5 < " run \
   " { v0 = add(v0, mul(a[i0,add(i1, i4),add(mul(i2, " in "), i5)], b[i4,i5,i3])) } } c[i0,i1,i2,i3] = max(v0, 0:f32) } } } } }"
+#define NARROW_PADDED(images, side, in, out, padded, line, run)                                                                          \
+  "kernel k(in a: bf16[" images "," padded "," line "], in b: f32[3," run "," out "], out c: f32[" images "," side "," side "," out      \
+  "]) { par i0 < " images " { par i1 < " side " { par i2 < " side " { par i3 < " out " { var v0: f32 = 0:f32 red i4 < 3 { red i5 < " run \
+  " { v0 = add(v0, mul(cast.f32(a[i0,add(i1, i4),add(mul(i2, " in "), i5)]), cast.f32(cast.bf16(b[i4,i5,i3])))) } } "                    \
+  "c[i0,i1,i2,i3] = v0 } } } } }"
+#define NARROW_TURNED(images, side, in, out, padded)                                                                                   \
+  "kernel k(in a: bf16[" images "," padded "," padded "," in "], in b: bf16[3,3," out "," in "], out c: f32[" images "," side "," side \
+  "," out "]) { par i0 < " images " { par i1 < " side " { par i2 < " side " { par i3 < " out                                           \
+  " { var v0: f32 = 0:f32 red i4 < 3 { red i5 < 3 { red "                                                                              \
+  "i6 < " in " { v0 = add(v0, mul(cast.f32(a[i0,sub(add(i1, 2), i4),sub(add(i2, 2), i5),i6]), cast.f32(b[i4,i5,i3,i6]))) } } } "       \
+  "c[i0,i1,i2,i3] = v0 } } } } }"
+#define NARROW_FILTER(taps, rows, columns, images, high, wide, padded, line, pixel)                                                      \
+  "kernel k(in a: bf16[" images "," padded "," line "], in b: bf16[" images "," high "," wide "," columns "], out c: f32[" taps "," rows \
+  "," columns "]) { par i0 < " taps " { par i1 < " rows " { par i2 < " columns " { var v0: f32 = 0:f32 red i3 < " images                 \
+  " { red i4 < " high " { red i5 < " wide " { v0 = add(v0, mul(cast.f32(a[i3,add(i4, i0),add(mul(i5, " pixel                             \
+  "), i1)]), cast.f32(b[i3,i4,i5,i2]))) } } } c[i0,i1,i2] = mul(v0, 0x1p-1:f32) } } } }"
 #define STRIDED(images, side, in, out, from)                                                                                         \
   "kernel k(in a: f32[" images "," from "," from "," in "], in b: f32[" in "," out "], out c: f32[" images "," side "," side "," out \
   "]) { par i0 < " images " { par i1 < " side " { par i2 < " side " { par i3 < " out " { var v0: f32 = 0:f32 red i4 < " in           \
@@ -437,6 +465,20 @@ static const struct choice_case cases[] = {
   {"of few images", MOMENTS("8", "16", "64", ""), "x86-64-v3", NULL},
   {"one sum", SUM("1000000"), "x86-64-v3", "part i0 16 -> po1_0 pi1_0 ps1_0"},
   {"one sum, small", SUM("10000"), "x86-64-v3", NULL},
+  {"bfloat16, by pairs of terms", NARROW_PRODUCT("256", "1024", "1024"), "znver4",
+   "split kk 2 -> kp kw; stage b at kb by nj kp ni kw -> pj pk pi pw; order pk pj pi; fetch b at pk ahead 16; sink mi ni under kp in "
+   "register; pair kw; run no tasks; run mi pw unroll"},
+  {"blocks whose last one is smaller", NARROW_PRODUCT("64", "784", "128"), "sapphirerapids", "pair kw"},
+  {"an odd number of terms", NARROW_PRODUCT("256", "1023", "1024"), "znver4", "stage b computed at kb by nj kk ni -> pj pk pi"},
+  {"a machine that multiplies no pairs", NARROW_PRODUCT("256", "1024", "1024"), "x86-64-v4", "stage b computed at kb"},
+  {"of what is rounded first", NARROW_TRANSPOSED("256", "1024", "1024"), "znver4", "stage b computed bf16 at kb by nj kp ni kw"},
+  {"the gradient of weights: rows are copied, too", NARROW_ACROSS("1024", "256", "1024"), "znver4",
+   "stage a computed bf16 at mb by mo kp mi kw -> qo qk qi qw"},
+  {"a convolution by pairs", NARROW_PADDED("2", "14", "64", "64", "16", "1024", "192"), "znver4",
+   "split kb 2 -> kbu kbv; stage b computed bf16 at mo by ka kbu mi kbv -> mp0 kbp mp kbz; sink wi mi under ka kbu in register; pair kbv"},
+  {"the gradient of its input", NARROW_TURNED("2", "14", "64", "64", "16"), "znver4", "order mp0 mp1 mq kcq mr kcr; sink wi mi under"},
+  {"and of its filter", NARROW_FILTER("3", "192", "64", "2", "14", "14", "16", "1024", "64"), "znver4",
+   "stage a at ho by ko hi wu ki wv -> qo qh qw qk qz; order qh qw qo qk; sink ki mi under hi wu in register; pair wv; run ba kg tasks"},
   {"a filter of channels that fill no vector", FILTER("3", "96", "20", "2", "8", "8", "10", "320", "32"), "x86-64-v4", NULL},
 };
 

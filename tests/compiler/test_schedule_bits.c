@@ -168,6 +168,41 @@ static void computed_factors_give_the_bits_of_their_schedules(void **state) {
   assert_true(in_place);
 }
 
+/* Terms two by two, as an instruction has them: all that are proposed, with rests of rows, columns and blocks, along the sum by squares and
+ * without, of what is converted on the way. */
+static void pairs_give_the_bits_of_their_schedules(void **state) {
+  (void)state;
+  static const char *const texts[] = {
+    NARROW_PRODUCT("24", "544", "80"),
+    NARROW_PRODUCT("21", "40", "83"),
+    NARROW_TRANSPOSED("20", "96", "64"),
+    NARROW_TRANSPOSED("17", "550", "70"),
+    NARROW_ACROSS("24", "272", "64"),
+    NARROW_ACROSS("16", "34", "52"),
+    NARROW_PADDED("2", "6", "4", "40", "8", "32", "12"),
+    NARROW_TURNED("1", "7", "32", "32", "9"),
+    NARROW_TURNED("1", "5", "10", "24", "7"),
+    NARROW_FILTER("3", "24", "32", "2", "5", "16", "7", "144", "8"),
+    "kernel k(in a: f32[n0,40], in b: bf16[40,83], out c: f32[n0,83]) sizes 1 { par i0 < n0 { par i1 < 83 { var v0: f32 = 0:f32 red i2 < "
+    "40 { v0 = add(v0, mul(cast.f32(cast.bf16(mul(a[i0,i2], 3:f32))), cast.f32(b[i2,i1]))) } c[i0,i1] = v0 } } }",
+  };
+  static const int64_t sizes[] = {37};
+  for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+    struct proposals p;
+    int paired = 0;
+    proposals_begin(&p, texts[i], machine_find("znver4"));
+    nest_candidates(&p.nest, &p.all);
+    for (uint32_t j = 1; j < p.all.items.count; j++)
+      if (strstr(p.all.items.items[j].steps, "; pair ")) {
+        check_candidate_of(p.k, &p.all.items.items[j], sizes, &p.arena);
+        paired++;
+      }
+    if (!paired)
+      test_fail("%s: nothing is proposed that has pairs", texts[i]);
+    proposals_end(&p);
+  }
+}
+
 /* Under --math strict schedules have the bits of the plain kernel. */
 static void strict_schedules_keep_all_values(void **state) {
   (void)state;
@@ -400,6 +435,7 @@ int main(void) {
     cmocka_unit_test(what_is_open_gives_the_bits_of_its_schedules),
     cmocka_unit_test(products_of_open_sizes_give_the_bits_of_their_schedules),
     cmocka_unit_test(computed_factors_give_the_bits_of_their_schedules),
+    cmocka_unit_test(pairs_give_the_bits_of_their_schedules),
     cmocka_unit_test(strict_schedules_keep_all_values),
     cmocka_unit_test(convolutions_give_the_bits_of_their_schedules),
     cmocka_unit_test(transpositions_give_the_bits_of_their_schedules),

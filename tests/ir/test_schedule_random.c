@@ -53,6 +53,7 @@ static void draw_product(struct arena *a, struct problem *p) {
   bool ta = one_in(2), tb = one_in(2), bias = one_in(2);
   const char *type = one_in(4) ? "f64" : "f32", *x = ta ? "a[i2,i0]" : "a[i0,i2]", *y = tb ? "b[i1,i2]" : "b[i2,i1]";
   x = one_in(3) ? arena_printf(a, "max(%s, 0:%s)", x, type) : x; /* what may be computed before it is copied */
+  y = one_in(3) ? arena_printf(a, "cast.%s(cast.bf16(%s))", type, y) : y;
   y = one_in(3) ? arena_printf(a, "select(lt(c[i1], 1:%s), %s, 0:%s)", type, y, type) : y;
   p->names = "name i0 i1 i2 -> m n k";
   p->text = arena_printf(a,
@@ -285,8 +286,8 @@ static const char *draw_stage(struct arena *a, const struct found *f, int number
       by = arena_printf(a, "%s %s", by, name_at(f, i));
       makes = arena_printf(a, "%s s%d_%d", makes, number, n++);
     }
-  return *by ? arena_printf(a, "stage %c%s at %s by%s ->%s", 'a' + (int)draw(2), computed ? " computed" : "", name_at(f, at), by, makes)
-             : NULL;
+  const char *what = !computed ? "" : one_in(2) ? " computed" : " computed bf16";
+  return *by ? arena_printf(a, "stage %c%s at %s by%s ->%s", 'a' + (int)draw(2), what, name_at(f, at), by, makes) : NULL;
 }
 
 static const char *draw_fetch(struct arena *a, const struct found *f) {
@@ -309,6 +310,15 @@ static const char *draw_join(struct arena *a, const struct found *f) {
   return f->k->body->next ? arena_printf(a, "join %d", 1 + (int)draw(2)) : NULL;
 }
 
+/* Terms of some sum two by two, which changes its order. */
+static const char *draw_pair(struct arena *a, const struct found *f, int number, bool *regroups) {
+  int at = (int)draw((uint32_t)f->count);
+  while (at < f->count && f->loop[at]->loop != LOOP_RED)
+    at++;
+  *regroups = true;
+  return at < f->count ? arena_printf(a, "split %s 2 -> r%d_o r%d_i; pair r%d_i", name_at(f, at), number, number, number) : NULL;
+}
+
 static const char *draw_step(struct arena *a, const struct found *f, int number, bool *regroups) {
   *regroups = false;
   switch (draw(32)) {
@@ -327,9 +337,11 @@ static const char *draw_step(struct arena *a, const struct found *f, int number,
   case 19:
   case 20:
   case 21:
-  case 24: return draw_stage(a, f, number);
+  case 24:
+  case 27: return draw_stage(a, f, number);
   case 13:
-  case 14: return draw_part(a, f, number, regroups);
+  case 14:
+  case 28: return draw_part(a, f, number, regroups);
   case 15:
   case 16:
   case 17:
@@ -337,6 +349,8 @@ static const char *draw_step(struct arena *a, const struct found *f, int number,
   case 10:
   case 22:
   case 23: return draw_fetch(a, f);
+  case 25:
+  case 26: return draw_pair(a, f, number, regroups);
   default: return draw_sink(a, f);
   }
 }
@@ -420,7 +434,8 @@ static struct kernel *applied(const struct kernel *k, const char *text, struct a
   return schedule_apply(k, &s, a, &out) == OK ? out : NULL;
 }
 
-static const char *const words[] = {"split", "order", "run", "fuse", "cut", "fetch", "stage", "sink", "part", "join", " computed", " over"};
+static const char *const words[] = {"split", "order", "run",  "fuse",      "cut",   "fetch", "stage",
+                                    "sink",  "part",  "join", " computed", " over", " pair"};
 #define WORDS (int)(sizeof words / sizeof *words)
 struct tally {
   int drawn, refused, exact;

@@ -21,6 +21,7 @@ static void printing_what_was_parsed_gives_the_text(void **state) {
     "fuse kh kc -> t; sink t co under n hb in result first; sink t co under h w in stack; order n h regroup; cut w at 1 55 -> wl w wr; "
     "run co lanes 64; fetch b27 at k ahead 1; fetch b at k ahead 1 over mo ni; stage a at no by k ni -> ak an; "
     "stage a computed at no by k -> ck; stage b at m by .0 k .12 -> b0 bk bl",
+    "split k 2 -> kp kw; stage b computed bf16 at no by kp kw -> bp bw; pair kw",
     "part k 4 -> po pi ps; join 2",
     "when n0 < 64: run i0 unroll\nelse: when n1 < 9: fma\nelse: run i0 tasks",
   };
@@ -63,6 +64,10 @@ static void mistakes_are_told(void **state) {
     "stage b at m by k",
     "stage b by k -> bk",
     "stage b at m by . k -> x y",
+    "stage b computed bf61 at m by k -> x",
+    "stage b bf16 at m by k -> x",
+    "pair",
+    "pair k n",
     "stage b at m by .k -> x",
     "stage b at m by .100 -> x",
     "order .0 m",
@@ -125,6 +130,12 @@ static const struct refusal {
   {product, NAMES "stage b at k by n -> bn", "not one loop n"},
   {product, NAMES "stage d at m by n -> x", "loads nothing"},
   {flipped, "stage b computed at i1 by .0 i3 -> x y", "no dimension that is copied as a whole"},
+  {product, NAMES "stage b computed bf16 at m by k n -> x y", "computes nothing of that dtype"},
+  {product, NAMES "pair k", "no sum of two products that round once"},
+  {product, NAMES "split k 2 -> kp kw; pair kw", "no sum of two products that round once"},
+  {product, NAMES "fma; split k 4 -> kp kw; pair kw", "no sum of two products that round once"},
+  {product, NAMES "fma; split m 2 -> mo mi; pair mi", "no sum of two products that round once"},
+  {product, NAMES "fma; split k 2 -> kp kw; run kw unroll; pair kw", "is marked"},
   {imaginary, NAMES "stage b at m by k n -> x y", "complex"},
   {imaginary, NAMES "stage b computed at m by k n -> x y", "complex"},
   {flipped, "stage b at i1 by .3 i3 -> x y", "dimension .3 of that buffer is not copied as a whole"},
