@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """Convolutions of well-known nets, forward (y), backward to the input (dx) and to the filter (dw), beside TensorFlow on one core.
 
-    python3 bench/bench_convs.py [--tfc build/tfc] [--python PYTHON] [--rounds 3] [--seconds 0.1] [--batch 2] [PART OF A NAME...]
+    python3 bench/bench_convs.py [--tfc build/tfc] [--python PYTHON] [--rounds 3] [--seconds 0.1] [--batch 2] [--dtype bfloat16]
+                                 [PART OF A NAME...]
 
 PYTHON has the package tensorflow, which writes the graph and is the peer. Operands and results are variables on both sides: nothing is fed
 or fetched. Times are of processor, both sides in turn in each round; ours is the difference of two runs, with one step and with
 many. Products inside of the image alone are counted.
 
-Prints our time, what it reaches of the core's arithmetic peak, and the ratio of TensorFlow's time to ours: of all runs the least of
+Prints our time, what it reaches of the core's arithmetic peak for float32, and the ratio of TensorFlow's time to ours: of all runs the least of
 the rounds, as others use the machine too.
 """
 import argparse
@@ -89,9 +90,10 @@ CASES = [*resnet(), *mobilenet(), *others()]
 
 # ---- TensorFlow: a process that is told what to do by lines ----
 
-def make_graph(tf, c, batch):
+def make_graph(tf, c, batch, dtype):
     def variable(name, shape):
-        return tf.get_variable(name, initializer=tf.random.uniform(shape, -1, 1, seed=1), use_resource=True).read_value()
+        start = tf.cast(tf.random.uniform(shape, -1, 1, seed=1), dtype)
+        return tf.get_variable(name, initializer=start, use_resource=True).read_value()
 
     tail = (c.outputs,) if c.outputs else (1,)
     x_shape, w_shape, out = (batch, c.side, c.side, c.channels), c.taps + (c.channels,) + tail, [c.outputs_of(t) for t in c.taps]
@@ -102,13 +104,13 @@ def make_graph(tf, c, batch):
         made = (getattr(nn, kind)(x, w, **options), getattr(nn, kind + "_backprop_input")(x_shape, w, g, **options),
                 getattr(nn, kind + "_backprop_filter")(x, w_shape, g, **options))
         for form, y in zip(FORMS, made):
-            to = tf.get_variable("to_" + form, shape=y.shape, initializer=tf.zeros_initializer(), use_resource=True)
+            to = tf.get_variable("to_" + form, shape=y.shape, dtype=dtype, initializer=tf.zeros_initializer(), use_resource=True)
             tf.group(to.assign(y, read_value=False), name=form)
         tf.global_variables_initializer()
     return graph
 
 
-def peer(batch):
+def peer(batch, dtype):
     os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
     import tensorflow.compat.v1 as tf
     tf.disable_eager_execution()
@@ -117,7 +119,7 @@ def peer(batch):
         word, what = line.split(maxsplit=1)
         if word == "graph":
             name, path = what.split()
-            graph = make_graph(tf, cases[name], batch)
+            graph = make_graph(tf, cases[name], batch, dtype)
             with open(path, "wb") as f:
                 f.write(graph.as_graph_def().SerializeToString())
             session = tf.Session(graph=graph, config=config)
@@ -133,7 +135,8 @@ def peer(batch):
 
 class Peer:
     def __init__(self, options):
-        self.process = subprocess.Popen([options.python, __file__, "--peer", "--batch", str(options.batch)], stdin=subprocess.PIPE,
+        self.process = subprocess.Popen([options.python, __file__, "--peer", "--batch", str(options.batch), "--dtype",
+                                         options.dtype], stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
 
     def ask(self, line):
@@ -187,11 +190,12 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=0.1, help="that each side steps in a round")
     parser.add_argument("--batch", type=int, default=2)
+    parser.add_argument("--dtype", choices=("float32", "bfloat16"), default="float32")
     parser.add_argument("--peer", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("parts", nargs="*")
     options = parser.parse_args()
     if options.peer:
-        peer(options.batch)
+        peer(options.batch, options.dtype)
         return 0
     options.tfc = os.path.abspath(options.tfc)
     peak, theirs = peak_of(options), Peer(options)

@@ -92,12 +92,13 @@ static bool find_sizes(struct conv *v) {
   v->lanes = lanes_for(v->n, c->dtype, v->width);
   return v->wide > 0 && v->width > 0 && (c->test || v->width >= v->lanes) && (v->taps < 0 || c->axes[v->taps].extent > 0);
 }
-/* Factors as they are loaded, or pairs of bfloat16: the filter may be computed. */
+/* Factors as they are loaded, or pairs of bfloat16: a filter of which the loops' taps are copied may be computed. */
 static bool has_factors(struct conv *v) {
   const struct contraction *c = v->c;
   if (c->lanes < 0 || c->lanes != c->par_count - 1 || (c->dtype != DTYPE_FLOAT && c->dtype != DTYPE_DOUBLE))
     return false;
-  v->is_paired = !copies_all(v) && c->load[1] != NO_EXPR && may_be_paired(v->n, c) && narrow_factor(c, 0) == c->load[0];
+  v->is_paired = !c->test && c->load[1] != NO_EXPR && may_be_paired(v->n, c) && narrow_factor(c, 0) == c->load[0] &&
+                 (!copies_all(v) || narrow_factor(c, 1) == c->load[1]);
   return v->is_paired || (c->factor[0] == c->load[0] && c->factor[1] == c->load[1]);
 }
 static bool is_conv(struct conv *v) {

@@ -299,13 +299,22 @@ static double pairs_cycles(const struct filter *f, const struct blocks *b) {
   double copied = f->pixels * (double)(b->group + f->width) * PAIR_BYTES;
   return groups * (tiles * (tile + sums) + conv_copy_cycles(machine, copied, 0));
 }
+/* Rows of a task, whole tiles: not all of them, so that there are tasks enough, and that their sums leave room in L2. */
+static int64_t pairs_rows(const struct filter *f, int64_t tile) {
+  int64_t rows = group_rows(f, f->others, tile), room = f->n->machine->bytes[LEVEL_L2] / 4 / (f->width * (int64_t)dtype_size(f->c->dtype));
+  rows = rows ? rows : f->extent; /* one task */
+  while (rows > tile && (rows > room || f->extent % rows != 0))
+    rows -= tile;
+  return rows;
+}
 static void propose_pairs(const struct filter *f, struct candidates *out) {
   for (int64_t vectors = 1; vectors <= 4; vectors++) {
     struct blocks b = {.tile = tile_rows(f, vectors), .vectors = vectors, .columns = vectors * f->lanes};
-    b.group = f->width % b.columns ? 0 : group_rows(f, f->others, b.tile);
-    b.group = b.group || f->width % b.columns ? b.group : f->extent; /* one task */
+    if (f->width % b.columns || f->extent % b.tile || b.tile * vectors < SUMS_MIN)
+      continue;
+    b.group = pairs_rows(f, b.tile);
     double bytes = FILTER_L2_SHARE * (double)f->n->machine->bytes[LEVEL_L2];
-    b.block = b.group && b.tile * vectors >= SUMS_MIN ? block_rows(f, b.group, f->width, bytes) : 0;
+    b.block = block_rows(f, b.group, f->width, bytes);
     if (b.block && b.tile * vectors + vectors < f->n->machine->registers)
       propose(out, pairs_text(f, &b), pairs_cycles(f, &b));
   }

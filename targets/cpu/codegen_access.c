@@ -131,14 +131,17 @@ void emit_word_store(struct codegen *c, const struct stmt *s, value words) {
   LLVMSetAlignment(LLVMBuildStore(c->b, words, address), alignment_of(c->k->buffers.items[s->buffer].dtype));
 }
 
+/* A truth is a byte in memory. */
+static value as_stored(struct codegen *c, enum dtype dtype, value v) {
+  return dtype == DTYPE_BOOL ? LLVMBuildZExt(c->b, v, type_widened(c->m->i8, is_wide(v) ? c->lanes : 1), "") : v;
+}
 void emit_store_value(struct codegen *c, const struct stmt *s, value v) {
   const struct kernel_buffer *buffer = &c->k->buffers.items[s->buffer];
   if (is_register_access(c, s->buffer)) {
     emit_register_store(c, s, v);
     return;
   }
-  if (buffer->dtype == DTYPE_BOOL)
-    v = LLVMBuildZExt(c->b, v, type_widened(c->m->i8, is_wide(v) ? c->lanes : 1), "");
+  v = as_stored(c, buffer->dtype, v);
   int64_t stride = widened_stride(c, s->buffer, s->index);
   bool is_picked = stride == -1 || (stride == 2 && !dtype_is_complex(buffer->dtype) && c->m->cpu->vector_bytes == 64);
   if (stride != 0 && stride != 1 && !is_picked)
@@ -201,14 +204,14 @@ bool emit_store_of_turns(struct codegen *c, const struct stmt *loop) {
   if (!stores_turns(c, loop))
     return false;
   const struct stmt *s = loop->body;
+  enum dtype dtype = c->k->buffers.items[s->buffer].dtype;
   value parts[2], address = NULL;
   for (int turn = 1; turn >= 0; turn--) {
     c->locals[loop->local].at[0] = const_i64(c, turn);
     c->generation++;
-    parts[turn] = splat(c, emit_expr(c, s->value), c->lanes);
+    parts[turn] = as_stored(c, dtype, splat(c, emit_expr(c, s->value), c->lanes));
     address = element_address(c, s->buffer, s->index, 0, 2);
   }
-  enum dtype dtype = c->k->buffers.items[s->buffer].dtype;
   emit_strided_store(c, type_in_memory(c->m, dtype), address, alignment_of(dtype), (struct stride){.lanes = 2, .parts = 2}, parts);
   return true;
 }

@@ -39,6 +39,16 @@ def matmul_bias_relu():
     tf.nn.relu(tf.nn.bias_add(product, x_of(32, name="b")), name="y")
 
 
+@case("fuse", "--cpu", "znver4", "--entry", "main: x, w, dy -> y, dx, dw")
+def mixed_precision():
+    """A layer of Keras's mixed precision, forward and backward: of a CPU that multiplies pairs of bfloat16."""
+    x, w, dy = x_of(32, 64, dtype=tf.bfloat16), x_of(64, 96, name="w"), x_of(32, 96, name="dy", dtype=tf.bfloat16)
+    narrow = tf.cast(w, tf.bfloat16)
+    tf.matmul(x, narrow, name="y")
+    tf.matmul(dy, narrow, transpose_b=True, name="dx")
+    tf.cast(tf.matmul(x, dy, transpose_a=True), tf.float32, name="dw")
+
+
 @case("fuse", "--entry", "main: x, w, b -> y")
 def product_of_few_rows():
     product = tf.matmul(x_of(6, 128), x_of(128, 48, name="w"))
