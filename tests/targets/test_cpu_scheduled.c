@@ -7,6 +7,7 @@
 #include <string.h>
 #include <xmmintrin.h>
 
+#include "ir/schedule/schedule.h"
 #include "tests/support/kernel_runner.h"
 #include "tests/targets/scheduled_cases.h"
 
@@ -240,6 +241,42 @@ static void check_assembly(const struct tile_case *t, const char *text, const ch
     fail_msg("%s: %s %dx%d: no loop with multiply-adds", t->cpu, what, t->rows, t->lanes);
   arena_deinit(&arena);
 }
+/* Pairs of bfloat16 are one instruction where the CPU has it: 8 rows by 2 vectors of them in the innermost loop, beside which nothing is
+ * multiplied. */
+static void pairs_are_instructions(void **state) {
+  (void)state;
+  static const struct {
+    const char *cpu;
+    int pairs, multiplies;
+  } cpus[] = {{"znver4", 16, 0}, {"sapphirerapids", 16, 0}, {"x86-64-v4", 0, 32}};
+  static const char text[] =
+    "kernel k(in a: bf16[8,64], in b: bf16[64,32], out c: f32[8,32]) { par i0 < 8 { par i1 < 32 { var v0: f32 = 0:f32 "
+    "red i2 < 64 { v0 = add(v0, mul(cast.f32(a[i0,i2]), cast.f32(b[i2,i1]))) } c[i0,i1] = v0 } } }";
+  static const char steps[] =
+    "name i0 i1 i2 -> m n k; fma; split n 32 -> no ni; split m 8 -> mo mi; order no mo mi ni; split k 2 -> kp kw; "
+    "stage b at no by kp ni kw -> pk pi pw; sink mi ni under kp in register; pair kw; run no tasks; "
+    "run mi pw unroll; run ni pi lanes";
+  for (size_t i = 0; i < sizeof cpus / sizeof *cpus; i++) {
+    struct arena arena;
+    arena_init(&arena);
+    struct kernel *k = NULL;
+    struct schedule s = {0};
+    assert_int_equal(schedule_parse(steps, &arena, &s), OK);
+    assert_int_equal(schedule_apply(parsed(text, &arena), &s, &arena, &k), OK);
+    struct target_unit unit = {.kernels = &k, .count = 1};
+    struct target_options options = {.cpu = cpus[i].cpu};
+    char *assembly;
+    assert_int_equal(target_find("cpu")->emit(&options, &unit, "asm", &arena, &assembly), OK);
+    int pairs = 0, multiplies = 0;
+    for (const char *line = assembly; (line = strchr(line, '\n')); line++) {
+      pairs += strncmp(line, "\n\tvdpbf16ps", 11) == 0;
+      multiplies += strncmp(line, "\n\tvfm", 5) == 0;
+    }
+    if (pairs != cpus[i].pairs || multiplies != cpus[i].multiplies)
+      fail_msg("%s: %d pairs, %d multiply-adds", cpus[i].cpu, pairs, multiplies);
+    arena_deinit(&arena);
+  }
+}
 static void sums_stay_in_registers(void **state) {
   (void)state;
   struct arena arena;
@@ -261,6 +298,7 @@ int main(void) {
     cmocka_unit_test(the_same_bits_without_avx512),
     cmocka_unit_test(the_same_bits_without_vectors_of_avx),
     cmocka_unit_test(sums_stay_in_registers),
+    cmocka_unit_test(pairs_are_instructions),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
