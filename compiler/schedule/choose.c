@@ -42,10 +42,13 @@ expr_id narrow_factor(const struct contraction *c, int factor) {
   expr_id from = x->op == SCALAR_CAST ? expr_operand(c->k, c->factor[factor], 0) : NO_EXPR;
   return from != NO_EXPR && expr_get(c->k, from)->dtype == DTYPE_BFLOAT16 ? from : NO_EXPR;
 }
+bool may_have_pairs(const struct nest *n, const struct contraction *c) {
+  return n->machine->pair_rate > 0 && !n->machine->is_strict && c->dtype == DTYPE_FLOAT && narrow_factor(c, 0) != NO_EXPR &&
+         narrow_factor(c, 1) != NO_EXPR;
+}
 bool may_be_paired(const struct nest *n, const struct contraction *c) {
   int64_t terms = c->axes[c->axis_count - 1].extent;
-  return n->machine->pair_rate > 0 && !n->machine->is_strict && c->dtype == DTYPE_FLOAT && narrow_factor(c, 0) != NO_EXPR &&
-         narrow_factor(c, 1) != NO_EXPR && terms > 0 && terms % PAIR_TERMS == 0;
+  return may_have_pairs(n, c) && terms > 0 && terms % PAIR_TERMS == 0;
 }
 bool find_product(const struct nest *n, const struct contraction *c, int *rows, int *columns, struct product_work *work) {
   double bytes = (double)dtype_size(c->dtype);

@@ -93,10 +93,11 @@ bool has_groups(const struct contraction *c);
 /* Whether a factor is computed of the one place that it loads. */
 bool is_computed(const struct contraction *c);
 /* What a factor is converted from, where that is bfloat16; NO_EXPR: it is something else. And whether the machine multiplies pairs of such
- * factors, of terms of a known even number: the innermost loop's, which a split by PAIR_TERMS makes pairs (the step `pair`). */
+ * factors (the step `pair`), also where terms of the innermost loop are of a known even number. */
 #define PAIR_TERMS 2
 #define PAIR_BYTES 2 /* of an element */
 expr_id narrow_factor(const struct contraction *c, int factor);
+bool may_have_pairs(const struct nest *n, const struct contraction *c);
 bool may_be_paired(const struct nest *n, const struct contraction *c);
 /* A product over one axis of a sum, with one of rows and one of columns, all of known extents; the others are turns. Of *work strides, and
  * what lies across, are left 0. */

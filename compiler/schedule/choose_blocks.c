@@ -199,10 +199,14 @@ static int64_t most_terms(const struct blocked *b, int64_t vectors) {
     return TERMS;
   return has_few(b) ? bytes_max(b) / 2 / (vectors * b->lanes * (int64_t)b->work.bytes) : TERMS;
 }
+/* Whether the last of an odd number of terms, or one that may be odd, is added behind all pairs. */
+static bool has_single(const struct blocked *b) { return b->blocks.pairs && (b->is_open_sum || b->k % PAIR_TERMS != 0); }
+/* Whether there is something behind a block: another one, or that. */
+static bool sums_wait(const struct blocked *b) { return b->terms < b->k || has_single(b); }
 /* What lies on the stack for a task of so many strips. */
 static int64_t bytes_of(const struct blocked *b, int64_t strips) {
   int64_t width = strips * b->blocks.tile->vectors * b->lanes, elements = b->terms * width;
-  int64_t sums = b->terms < b->k ? (has_rest(b) ? b->m : b->groups * b->group * b->tile) * width : 0;
+  int64_t sums = sums_wait(b) ? (has_rest(b) ? b->m : b->groups * b->group * b->tile) * width : 0;
   elements += b->blocks.copies_rows ? b->terms * b->tile * b->group : 0;
   elements += b->computed[0] && b->is_open ? b->terms * b->m : 0;
   return elements * (int64_t)b->work.bytes + sums * (int64_t)dtype_size(b->c->dtype);
@@ -244,7 +248,8 @@ static bool size_for(struct blocked *b, int64_t parts, int64_t vectors) {
   int64_t count = divide_up(b->width, vectors * b->lanes), most = HINTS_MAX / vectors, terms = most_terms(b, vectors);
   most = b->blocks.is_narrow ? NARROW_STRIPS : b->blocks.in_place ? STRIPS_IN_PLACE : most;
   b->blocks.tile = tile_of(b->n->machine, (int)b->tile, (int)vectors);
-  b->terms = least(divide_up(divide_up(b->k, divide_up(b->k, terms)), b->lanes) * b->lanes, b->k);
+  int64_t whole = b->lanes * (b->blocks.pairs ? PAIR_TERMS : 1);
+  b->terms = least(divide_up(divide_up(b->k, divide_up(b->k, terms)), whole) * whole, b->k);
   part_rows(b, parts);
   int64_t all = count * (int64_t)b->blocks.row_tasks * b->batch;
   most = least(most, b->blocks.is_narrow && all > b->wanted ? all / b->wanted : divide_up(all, b->wanted));
@@ -351,22 +356,25 @@ static bool has_own_rows(const struct blocked *b) { return b->computed[0] && !b-
 /* Tiles, where they are not there yet, and their sums. */
 static const char *tile_text(const struct blocked *b, const char *k) {
   struct arena *a = b->n->arena;
-  const char *at = !b->is_open ? "mo@ by mi@" : b->terms < b->k ? "kb@ by mr@" : "no@ by mr@";
+  const char *at = !b->is_open ? "mo@ by mi@" : sums_wait(b) ? "kb@ by mr@" : "no@ by mr@";
   const char *rows = arena_printf(a, "stage %s%s at %s %s%s -> qi@ qk@%s; split qk@ %lld -> qt@ ql@; ", buffer_text(b, 0),
                                   computed_text(b, 0), at, k, pair_words(b), b->blocks.pairs ? " qw@" : "", (long long)b->lanes);
   rows = has_own_rows(b) ? rows : "";
   return arena_printf(a, "%s%s%ssink mi@ ni@ under %s in register; %s", b->is_open ? rows : "", rest_text(b), b->is_open ? "" : rows, k,
                       b->blocks.pairs ? "pair kw@; " : "");
 }
+/* Terms two by two: of an odd number the last one is added behind all blocks. */
+static const char *pairs_text(const struct blocked *b, bool waits) {
+  const char *rest = has_single(b) ? " tail kt@ cut 1" : "";
+  return arena_printf(b->n->arena, "split k@ %d -> %s kw@%s; ", PAIR_TERMS, waits ? "ku@" : "kp@", rest);
+}
 static const char *copies_text(const struct blocked *b) {
   struct arena *a = b->n->arena;
-  bool waits = b->terms < b->k;
-  const char *k = waits ? "kk@" : "k@", *text = "";
+  bool waits = sums_wait(b);
+  const char *k = b->blocks.pairs ? "kp@" : waits ? "kk@" : "k@", *text = b->blocks.pairs ? pairs_text(b, waits) : "";
   if (waits)
-    text = arena_printf(a, "split k@ %lld -> kb@ kk@; sink %sni@ under kb@ in stack; ", (long long)b->terms, nest_text(b));
-  if (b->blocks.pairs)
-    text = arena_printf(a, "%ssplit %s %d -> kp@ kw@; ", text, k, PAIR_TERMS);
-  k = b->blocks.pairs ? "kp@" : k;
+    text = arena_printf(a, "%ssplit %s %lld -> kb@ %s; sink %sni@ under kb@ in stack; ", text, b->blocks.pairs ? "ku@" : "k@",
+                        (long long)(b->blocks.pairs ? b->terms / PAIR_TERMS : b->terms), k, nest_text(b));
   if (b->blocks.in_place)
     return arena_printf(a, "%s%s", text, tile_text(b, k));
   text = arena_printf(a, "%sstage %s%s at %s by nj@ %s ni@%s -> pj@ pk@ pi@%s; ", text, buffer_text(b, 1), computed_text(b, 1),
@@ -509,7 +517,7 @@ void propose_product_blocks(const struct nest *nest, const struct contraction *c
   if (b.is_open && (b.is_along || b.computed[1]))
     propose_single(&b, out);
   propose_heights(&b, out);
-  if (may_be_paired(nest, b.c)) {
+  if (may_have_pairs(nest, b.c) && b.k >= PAIR_TERMS) {
     pair_terms(&b);
     propose_heights(&b, out);
   }

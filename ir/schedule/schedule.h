@@ -17,7 +17,9 @@
 enum step_op {
   STEP_NAME,  /* name i0 i1 -> m n             words for loops */
   STEP_SPLIT, /* split m 8 -> mo mi            m = 8*mo + mi; mi ends at min(8, rest).
-                 split m 8 -> mo mi tail cut 4 2 1   full turns alone, then loops of the smaller sizes over the rest */
+                 split m 8 -> mo mi tail cut 4 2 1   full turns alone, then loops of the smaller sizes over the rest
+                 split k 2 -> kp kw tail kt cut 1    its outer loops have a name of their own, so that steps act on full turns alone; of
+                 size 1 they are all */
   STEP_FUSE,  /* fuse m n -> t                 a perfect nest of one kind becomes one loop */
   STEP_ORDER, /* order no mo ni                loops of a perfect nest of par stand in this order, in the places that they have;
                  `regroup`: of red */

@@ -5,11 +5,16 @@
 
 /* ---- split ---- */
 
-/* Turns of `size` over the `rest` of the range from `base` on; `whole`: full ones only. */
+/* Turns of `size` over the `rest` of the range from `base` on; `whole`: full ones only. Of one turn each, in a tail with a name of its own,
+ * that is the only loop. */
 static void split_piece(struct kernel *k, const struct step *s, const struct stmt *loop, struct stmt **tail, expr_id base, expr_id rest,
-                        int64_t size, bool whole) {
+                        int64_t size, bool whole, const char *name) {
   expr_id turns = floordiv(k, whole ? rest : add(k, rest, number(k, size - 1)), size);
-  struct stmt *outer = loop_make(k, tail, loop, turns, s->made[0]);
+  struct stmt *outer = loop_make(k, tail, loop, turns, name);
+  if (size == 1 && name == s->made[2]) {
+    copy_body(k, loop, add(k, base, expr_local(k, outer->local)), &outer->body);
+    return;
+  }
   expr_id at = mul(k, expr_local(k, outer->local), size);
   expr_id extent = whole ? number(k, size) : expr_binary(k, SCALAR_MIN, number(k, size), sub(k, rest, at));
   struct stmt *inner = loop_make(k, &outer->body, loop, extent, s->made[1]);
@@ -28,11 +33,11 @@ static status split_loop(struct kernel *k, const struct step *s, struct stmt *lo
     expr_id base = i ? sub(k, extent, rest) : zero, left = floormod(k, rest, s->n[i]);
     int64_t turns;
     if (!expr_is_const(k, floordiv(k, rest, s->n[i]), &turns) || turns > 0 || (last && left != zero))
-      split_piece(k, s, loop, &pieces, base, rest, s->n[i], whole);
+      split_piece(k, s, loop, &pieces, base, rest, s->n[i], whole, i && s->made[2] ? s->made[2] : s->made[0]);
     rest = left;
   }
   if (!pieces)
-    split_piece(k, s, loop, &pieces, zero, extent, s->n[0], true);
+    split_piece(k, s, loop, &pieces, zero, extent, s->n[0], true, s->made[0]);
   replace_loop(loop, pieces);
   return OK;
 }

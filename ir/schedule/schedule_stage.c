@@ -378,13 +378,27 @@ static void use_buffer(struct staging *g, uint32_t buffer) {
   copy_end(&c);
 }
 
-/* A loop that loads nothing from the buffer stays as it is: of a name that several nests have, those that start or finish sums. */
+/* A loop of the step that there is none of inside of this one; NULL: all are there. */
+static const char *missing_loop(const struct kernel *k, const struct step *s, const struct stmt *loop) {
+  for (int i = 0; i < STEP_LOOPS && s->on[i]; i++) {
+    loops_found found = {0};
+    if (*s->on[i] != '.')
+      find_loops(loop->body, k, s->on[i], &found);
+    bool is_missing = *s->on[i] != '.' && !found.count;
+    vec_free(&found);
+    if (is_missing)
+      return s->on[i];
+  }
+  return NULL;
+}
+/* A loop that loads nothing from the buffer, or has not all of those loops inside, stays as it is: of a name that several nests have, those
+ * that start or finish sums. */
 static status stage_at(struct kernel *k, const struct step *s, struct stmt *loop) {
   struct staging g = {.k = k, .s = s, .at = loop};
   struct stmt *pieces = NULL;
   uint32_t buffer = 0;
   TRY(find_load(&g));
-  if (g.load == NO_EXPR)
+  if (g.load == NO_EXPR || missing_loop(k, s, loop))
     return OK;
   TRY(find_by(&g));
   TRY(check_load(&g));
@@ -403,9 +417,19 @@ static status stage_at(struct kernel *k, const struct step *s, struct stmt *loop
   return OK;
 }
 
+static status nothing_staged(struct kernel *k, const struct step *s) {
+  loops_found found = {0};
+  const char *missing = NULL;
+  find_loops(k->body, k, s->at[0], &found);
+  for (uint32_t i = 0; i < found.count && !missing; i++)
+    missing = missing_loop(k, s, found.items[i]);
+  vec_free(&found);
+  return missing ? REFUSED("inside of loop %s there is not one loop %s", s->at[0], missing)
+                 : REFUSED("loop %s loads nothing from that buffer", s->at[0]);
+}
 status step_stage(struct kernel *k, const struct step *s) {
   uint32_t before = k->buffers.count;
   TRY(step_check_buffer(k, s));
   TRY(each_loop(k, s, s->at[0], stage_at));
-  return k->buffers.count > before ? OK : REFUSED("loop %s loads nothing from that buffer", s->at[0]);
+  return k->buffers.count > before ? OK : nothing_staged(k, s);
 }

@@ -121,10 +121,14 @@ static status read_split(struct reader *r, struct step *s) {
   if (s->n[1])
     return wrong(r, "one size, the others behind 'tail cut'");
   TRY(expect(r, "->"));
-  TRY(names(r, (const char *const[]){"tail"}, 1, s->made));
+  TRY(name(r, &s->made[0]));
+  TRY(name(r, &s->made[1]));
   if (!accept(r, "tail"))
     return OK;
-  TRY(expect(r, "cut"));
+  if (!accept(r, "cut")) {
+    TRY(name(r, &s->made[2]));
+    TRY(expect(r, "cut"));
+  }
   return numbers(r, s->n, 1);
 }
 
@@ -254,7 +258,7 @@ static status check_counts(struct reader *r, const struct step *s) {
   switch (s->op) {
   case STEP_NAME:
   case STEP_STAGE: return on && on == makes ? OK : wrong(r, "as many words as loops");
-  case STEP_SPLIT: return makes == 2 ? OK : wrong(r, "a split makes two loops");
+  case STEP_SPLIT: return makes == 2 || s->n[1] ? OK : wrong(r, "a split makes two loops");
   case STEP_FUSE: return on > 1 && makes == 1 ? OK : wrong(r, "fuse makes one loop of several");
   case STEP_CUT: return makes == cuts + (cuts > 0) ? OK : wrong(r, "a cut makes one loop more than it has points");
   case STEP_PART: return makes == 3 ? OK : wrong(r, "part makes three loops");
@@ -381,18 +385,23 @@ static void put_operands(struct writer *w, const struct step *s) {
   }
 }
 
+static void put_split(struct writer *w, const struct step *s) {
+  w->text = arena_printf(w->arena, "%s -> %s %s", w->text, s->made[0], s->made[1]);
+  if (!s->n[1])
+    return;
+  w->text = arena_printf(w->arena, "%s tail%s%s cut", w->text, s->made[2] ? " " : "", s->made[2] ? s->made[2] : "");
+  put_numbers(w, s->n + 1, STEP_NUMBERS - 1);
+}
 static void put_step(struct writer *w, const struct step *s) {
   put(w, ops[s->op]);
   if (s->op != STEP_STAGE && s->op != STEP_FETCH)
     put_names(w, s->on);
   put_operands(w, s);
-  if (s->made[0]) {
+  if (s->op == STEP_SPLIT) {
+    put_split(w, s);
+  } else if (s->made[0]) {
     put(w, " ->");
     put_names(w, s->made);
-  }
-  if (s->op == STEP_SPLIT && s->n[1]) {
-    put(w, " tail cut");
-    put_numbers(w, s->n + 1, STEP_NUMBERS - 1);
   }
 }
 

@@ -35,6 +35,10 @@ struct choice_case {
   "kernel k(in a: f32[" depth "," rows "], in b: bf16[" depth "," columns "], out c: f32[" rows "," columns "]) { par i0 < " rows \
   " { par i1 < " columns " { var v0: f32 = 0:f32 red i2 < " depth " { v0 = add(v0, mul(cast.f32(cast.bf16(a[i2,i0])), "           \
   "cast.f32(b[i2,i1]))) } c[i0,i1] = v0 } } }"
+#define NARROW_ACROSS_OPEN(rows, columns)                                                                                               \
+  "kernel k(in a: bf16[n0," rows "], in b: f32[n0," columns "], out c: f32[" rows "," columns "]) sizes 1 { par i0 < " rows             \
+  " { par i1 < " columns " { var v0: f32 = 0:f32 red i2 < n0 { v0 = add(v0, mul(cast.f32(a[i2,i0]), cast.f32(cast.bf16(b[i2,i1])))) } " \
+  "c[i0,i1] = v0 } } }"
 #define OPEN_PRODUCT(rows, columns, index)                                                                                              \
   "kernel k(in a: f32[n0,n1], in b: f32[" rows "," columns "], out c: f32[n0,n2]) sizes 3 { par i0 < n0 { par i1 < n2 { var v0: f32 = " \
   "0:f32 red i2 < n1 { v0 = add(v0, mul(a[i0,i2], b[" index "])) } c[i0,i1] = v0 } } }"
@@ -466,10 +470,12 @@ static const struct choice_case cases[] = {
   {"one sum", SUM("1000000"), "x86-64-v3", "part i0 16 -> po1_0 pi1_0 ps1_0"},
   {"one sum, small", SUM("10000"), "x86-64-v3", NULL},
   {"bfloat16, by pairs of terms", NARROW_PRODUCT("256", "1024", "1024"), "znver4",
-   "split kk 2 -> kp kw; stage b at kb by nj kp ni kw -> pj pk pi pw; order pk pj pi; fetch b at pk ahead 16; sink mi ni under kp in "
+   "split k 2 -> ku kw; split ku 256 -> kb kp; sink mo nj mi ni under kb in stack; stage b at kb by nj kp ni kw -> pj pk pi pw; order pk pj pi; fetch b at pk ahead 16; sink mi ni under kp in "
    "register; pair kw; run no tasks; run mi pw unroll"},
   {"blocks whose last one is smaller", NARROW_PRODUCT("64", "784", "128"), "sapphirerapids", "pair kw"},
-  {"an odd number of terms", NARROW_PRODUCT("256", "1023", "1024"), "znver4", "stage b computed at kb by nj kk ni -> pj pk pi"},
+  {"an odd number of terms: the last one behind all", NARROW_PRODUCT("256", "1023", "1024"), "znver4",
+   "split k 2 -> ku kw tail kt cut 1; split ku 256 -> kb kp; sink mo nj mi ni under kb in stack; stage b at kb by nj kp ni kw"},
+  {"an open one", NARROW_ACROSS_OPEN("256", "512"), "znver4", "split k 2 -> ku kw tail kt cut 1; split ku 128 -> kb kp"},
   {"a machine that multiplies no pairs", NARROW_PRODUCT("256", "1024", "1024"), "x86-64-v4", "stage b computed at kb"},
   {"of what is rounded first", NARROW_TRANSPOSED("256", "1024", "1024"), "znver4", "stage b computed bf16 at kb by nj kp ni kw"},
   {"the gradient of weights: rows are copied, too", NARROW_ACROSS("1024", "256", "1024"), "znver4",

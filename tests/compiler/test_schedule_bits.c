@@ -179,6 +179,11 @@ static void pairs_give_the_bits_of_their_schedules(void **state) {
     NARROW_TRANSPOSED("17", "550", "70"),
     NARROW_ACROSS("24", "272", "64"),
     NARROW_ACROSS("16", "34", "52"),
+    NARROW_PRODUCT("24", "543", "80"),
+    NARROW_PRODUCT("19", "41", "64"),
+    NARROW_TRANSPOSED("16", "33", "96"),
+    NARROW_ACROSS("16", "275", "64"),
+    NARROW_ACROSS_OPEN("16", "64"),
     NARROW_PADDED("2", "6", "4", "40", "8", "32", "12"),
     NARROW_TURNED("1", "7", "32", "32", "9"),
     NARROW_TURNED("1", "5", "10", "24", "7"),
@@ -190,15 +195,15 @@ static void pairs_give_the_bits_of_their_schedules(void **state) {
     "kernel k(in a: f32[n0,40], in b: bf16[40,83], out c: f32[n0,83]) sizes 1 { par i0 < n0 { par i1 < 83 { var v0: f32 = 0:f32 red i2 < "
     "40 { v0 = add(v0, mul(cast.f32(cast.bf16(mul(a[i0,i2], 3:f32))), cast.f32(b[i2,i1]))) } c[i0,i1] = v0 } } }",
   };
-  static const int64_t sizes[] = {37};
+  static const int64_t sizes[] = {0, 1, 2, 37, 300}; /* of what is open */
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
     struct proposals p;
     int paired = 0;
     proposals_begin(&p, texts[i], machine_find("znver4"));
     nest_candidates(&p.nest, &p.all);
     for (uint32_t j = 1; j < p.all.items.count; j++)
-      if (strstr(p.all.items.items[j].steps, "; pair ")) {
-        check_candidate_of(p.k, &p.all.items.items[j], sizes, &p.arena);
+      for (size_t s = 0; strstr(p.all.items.items[j].steps, "; pair ") && s < (p.k->size_count ? sizeof sizes / sizeof *sizes : 1); s++) {
+        check_candidate_of(p.k, &p.all.items.items[j], &sizes[s], &p.arena);
         paired++;
       }
     if (!paired)

@@ -316,7 +316,8 @@ static const char *draw_pair(struct arena *a, const struct found *f, int number,
   while (at < f->count && f->loop[at]->loop != LOOP_RED)
     at++;
   *regroups = true;
-  return at < f->count ? arena_printf(a, "split %s 2 -> r%d_o r%d_i; pair r%d_i", name_at(f, at), number, number, number) : NULL;
+  const char *tail = one_in(2) ? arena_printf(a, " tail r%d_t cut 1", number) : "";
+  return at < f->count ? arena_printf(a, "split %s 2 -> r%d_o r%d_i%s; pair r%d_i", name_at(f, at), number, number, tail, number) : NULL;
 }
 
 static const char *draw_step(struct arena *a, const struct found *f, int number, bool *regroups) {
@@ -338,6 +339,7 @@ static const char *draw_step(struct arena *a, const struct found *f, int number,
   case 20:
   case 21:
   case 24:
+  case 26:
   case 27: return draw_stage(a, f, number);
   case 13:
   case 14:
@@ -349,8 +351,7 @@ static const char *draw_step(struct arena *a, const struct found *f, int number,
   case 10:
   case 22:
   case 23: return draw_fetch(a, f);
-  case 25:
-  case 26: return draw_pair(a, f, number, regroups);
+  case 25: return draw_pair(a, f, number, regroups);
   default: return draw_sink(a, f);
   }
 }

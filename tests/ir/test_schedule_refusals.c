@@ -21,6 +21,7 @@ static void printing_what_was_parsed_gives_the_text(void **state) {
     "fuse kh kc -> t; sink t co under n hb in result first; sink t co under h w in stack; order n h regroup; cut w at 1 55 -> wl w wr; "
     "run co lanes 64; fetch b27 at k ahead 1; fetch b at k ahead 1 over mo ni; stage a at no by k ni -> ak an; "
     "stage a computed at no by k -> ck; stage b at m by .0 k .12 -> b0 bk bl",
+    "split k 2 -> kp kw tail kt cut 1; split m 8 -> mo mi tail mt cut 4 2 1",
     "split k 2 -> kp kw; stage b computed bf16 at no by kp kw -> bp bw; pair kw",
     "part k 4 -> po pi ps; join 2",
     "when n0 < 64: run i0 unroll\nelse: when n1 < 9: fma\nelse: run i0 tasks",
@@ -67,6 +68,10 @@ static void mistakes_are_told(void **state) {
     "stage b computed bf61 at m by k -> x",
     "stage b bf16 at m by k -> x",
     "pair",
+    "split k 2 -> kp kw kt",
+    "split k 2 -> kp tail kt cut 1",
+    "split k 2 -> kp kw tail kt",
+    "split k 2 -> kp kw tail kt ku cut 1",
     "pair k n",
     "stage b at m by .k -> x",
     "stage b at m by .100 -> x",
