@@ -173,15 +173,11 @@ static void computed_factors_give_the_bits_of_their_schedules(void **state) {
 static void pairs_give_the_bits_of_their_schedules(void **state) {
   (void)state;
   static const char *const texts[] = {
-    NARROW_PRODUCT("24", "544", "80"),
     NARROW_PRODUCT("21", "40", "83"),
-    NARROW_TRANSPOSED("20", "96", "64"),
     NARROW_TRANSPOSED("17", "550", "70"),
-    NARROW_ACROSS("24", "272", "64"),
     NARROW_ACROSS("16", "34", "52"),
     NARROW_PRODUCT("24", "543", "80"),
-    NARROW_PRODUCT("19", "41", "64"),
-    NARROW_TRANSPOSED("16", "33", "96"),
+    NARROW_TRANSPOSED("16", "65", "64"),
     NARROW_ACROSS("16", "275", "64"),
     NARROW_ACROSS_OPEN("16", "64"),
     NARROW_PADDED("2", "6", "4", "40", "8", "32", "12"),
@@ -195,7 +191,7 @@ static void pairs_give_the_bits_of_their_schedules(void **state) {
     "kernel k(in a: f32[n0,40], in b: bf16[40,83], out c: f32[n0,83]) sizes 1 { par i0 < n0 { par i1 < 83 { var v0: f32 = 0:f32 red i2 < "
     "40 { v0 = add(v0, mul(cast.f32(cast.bf16(mul(a[i0,i2], 3:f32))), cast.f32(b[i2,i1]))) } c[i0,i1] = v0 } } }",
   };
-  static const int64_t sizes[] = {0, 1, 2, 37, 300}; /* of what is open */
+  static const int64_t sizes[] = {0, 1, 37, 300}; /* of what is open */
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
     struct proposals p;
     int paired = 0;
