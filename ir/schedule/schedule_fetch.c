@@ -22,16 +22,14 @@ struct fetching {
 /* Elements of the last dimension that lie in one line. */
 static int64_t line_elements(const struct fetching *f) { return LINE_BYTES / (int64_t)dtype_size(f->k->buffers.items[f->s->buffer].dtype); }
 
-/* Elements between those that neighbouring turns of the loop read, of a line at most: the variable stands in a sum, bare or times that, or
- * in what is left of one by whole lines (places in a panel). 0: they lie apart. */
+/* Elements between those that neighbouring turns of the loop read, one or a pair's two: the variable stands in a sum, bare or times that,
+ * or in what is left of one by whole lines (places in a panel). 0: they lie apart. */
 static int64_t elements_apart(const struct fetching *f, expr_id e, uint32_t local) {
   const struct kernel *k = f->k;
   const struct expr *x = expr_get(k, e);
   int64_t times, apart;
-  if (x->op == SCALAR_MUL && expr_is_const(k, expr_operand(k, e, 1), &times) && times > 0 && times < line_elements(f)) {
-    apart = times * elements_apart(f, expr_operand(k, e, 0), local);
-    return apart < line_elements(f) ? apart : 0;
-  }
+  if (x->op == SCALAR_MUL && expr_is_const(k, expr_operand(k, e, 1), &times) && times == 2)
+    return elements_apart(f, expr_operand(k, e, 0), local) == 1 ? 2 : 0;
   if (x->op == SCALAR_FLOORMOD)
     return expr_divides(k, expr_operand(k, e, 1), line_elements(f)) ? elements_apart(f, expr_operand(k, e, 0), local) : 0;
   if (x->op != SCALAR_ADD)
