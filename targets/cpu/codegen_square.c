@@ -60,51 +60,70 @@ static bool find_turned(struct codegen *c, expr_id e, uint32_t lanes, uint32_t r
   out->of[out->count++] = e;
   return true;
 }
-static bool find_square(struct codegen *c, const struct stmt *rows, struct turned_loads *out) {
-  const struct stmt *lanes = rows->body, *store = lanes ? lanes->body : NULL;
+/* Whether the loop holds one loop of lanes, and as many turns of each make a square that vectors hold, of elements of so many bytes. */
+static bool has_sides(struct codegen *c, const struct stmt *rows, size_t bytes) {
+  const struct stmt *lanes = rows->body;
   int64_t count;
-  if (!lanes || lanes->next || lanes->kind != STMT_FOR || lanes->run != RUN_LANES || !store || store->next || store->kind != STMT_STORE)
+  bool holds = lanes && !lanes->next && lanes->kind == STMT_FOR && lanes->run == RUN_LANES && c->lanes == 1 && c->copies == 1;
+  return holds && expr_is_const(c->k, rows->value, &count) && count == lanes->width && count <= COPIES_MAX && (count & (count - 1)) == 0 &&
+         count * (int64_t)bytes <= c->m->cpu->vector_bytes;
+}
+/* What a block does is to store to memory; NULL: it does something else. */
+static const struct stmt *only_store(const struct codegen *c, const struct stmt *block) {
+  return block && !block->next && block->kind == STMT_STORE && !is_register_access(c, block->buffer) ? block : NULL;
+}
+static bool find_square(struct codegen *c, const struct stmt *rows, struct turned_loads *out) {
+  const struct stmt *lanes = rows->body, *store = lanes ? only_store(c, lanes->body) : NULL;
+  if (!store)
     return false;
   enum dtype dtype = c->k->buffers.items[store->buffer].dtype;
-  bool fits = expr_is_const(c->k, rows->value, &count) && count == lanes->width && count <= COPIES_MAX && (count & (count - 1)) == 0 &&
-              c->lanes == 1 && c->copies == 1 && dtype_is_word(dtype) && count * (int64_t)dtype_size(dtype) <= c->m->cpu->vector_bytes;
   *out = (struct turned_loads){.seen = arena_alloc(&c->m->arena, c->k->exprs.count)};
-  return fits && !is_register_access(c, store->buffer) && lies_along(c, store->index, store->index_count, rows->local, lanes->local) &&
+  return dtype_is_word(dtype) && has_sides(c, rows, dtype_size(dtype)) &&
+         lies_along(c, store->index, store->index_count, rows->local, lanes->local) &&
          find_turned(c, store->value, lanes->local, rows->local, out) && out->count > 0;
 }
 
 /* ---- of pairs ---- */
 
-/* Whether a load of e moves by pairs of elements with the lanes, as the rows of a square do. */
+/* Whether the load is of pairs that lie side by side along the lanes: its last index alone moves with these, and with a pair's turns. */
+static bool is_load_of_pairs(struct codegen *c, const struct expr *load, uint32_t lanes, uint32_t pair) {
+  const expr_id *index = &c->k->operands.items[load->first];
+  int64_t step;
+  for (int d = 0; d + 1 < load->count; d++)
+    if (expr_uses_local(c, index[d], lanes) || expr_uses_local(c, index[d], pair))
+      return false;
+  return load->count > 0 && !is_register_access(c, (uint32_t)load->imm) && moves_by_one(c, index[load->count - 1], pair) &&
+         index_coefficient(&c->uses, index[load->count - 1], lanes, &step) && step == 2;
+}
+/* Whether some load of e is. */
 static bool loads_pairs(struct codegen *c, expr_id e, uint32_t lanes, uint32_t pair) {
   const struct expr *x = expr_get(c->k, e);
-  if (x->op == SCALAR_LOAD) {
-    expr_id last = x->count ? expr_operand(c->k, e, x->count - 1) : NO_EXPR;
-    int64_t step;
-    return last != NO_EXPR && moves_by_one(c, last, pair) && index_coefficient(&c->uses, last, lanes, &step) && step == 2;
-  }
-  for (int i = 0; i < x->count; i++)
-    if (loads_pairs(c, expr_operand(c->k, e, i), lanes, pair))
-      return true;
-  return false;
+  bool found = x->op == SCALAR_LOAD && is_load_of_pairs(c, x, lanes, pair);
+  for (int i = 0; i < x->count && !found && x->op != SCALAR_LOAD; i++)
+    found = loads_pairs(c, expr_operand(c->k, e, i), lanes, pair);
+  return found;
 }
-/* A square of pairs of elements: those of a pair lie side by side where they are read and where they go. */
-static bool is_square_of_pairs(struct codegen *c, const struct stmt *rows) {
-  const struct stmt *lanes = rows->body, *pair = lanes ? lanes->body : NULL, *store = pair ? pair->body : NULL;
-  int64_t count, turns;
-  if (!lanes || lanes->next || lanes->kind != STMT_FOR || lanes->run != RUN_LANES || !pair || pair->next || pair->kind != STMT_FOR ||
-      !expr_is_const(c->k, pair->value, &turns) || turns != 2 || !store || store->next || store->kind != STMT_STORE ||
-      is_register_access(c, store->buffer) || store->index_count < 2)
-    return false;
+/* The elements of a pair lie side by side where they go, too, and pairs along the rows. */
+static bool stores_pairs(struct codegen *c, const struct stmt *store, uint32_t rows, uint32_t lanes, uint32_t pair) {
   const struct kernel_buffer *to = &c->k->buffers.items[store->buffer];
   int last = store->index_count - 1;
   for (int d = 0; d < last; d++)
-    if (expr_uses_local(c, store->index[d], pair->local))
+    if (expr_uses_local(c, store->index[d], pair))
       return false;
-  bool fits = expr_is_const(c->k, rows->value, &count) && count == lanes->width && count <= COPIES_MAX && (count & (count - 1)) == 0 &&
-              c->lanes == 1 && c->copies == 1 && dtype_size(to->dtype) == 2 && count * 4 <= c->m->cpu->vector_bytes;
-  return fits && expr_is_local(c->k, store->index[last], pair->local) && to->dims[last] == 2 &&
-         lies_along(c, store->index, last, rows->local, lanes->local) && loads_pairs(c, store->value, lanes->local, pair->local);
+  return last > 0 && dtype_size(to->dtype) == 2 && to->dims[last] == 2 && expr_is_local(c->k, store->index[last], pair) &&
+         lies_along(c, store->index, last, rows, lanes);
+}
+/* A square of pairs of elements of two bytes each. */
+static bool is_square_of_pairs(struct codegen *c, const struct stmt *rows) {
+  if (!has_sides(c, rows, 4))
+    return false;
+  const struct stmt *lanes = rows->body, *pair = lanes->body;
+  int64_t turns;
+  if (!pair || pair->next || pair->kind != STMT_FOR || !expr_is_const(c->k, pair->value, &turns) || turns != 2)
+    return false;
+  const struct stmt *store = only_store(c, pair->body);
+  return store && stores_pairs(c, store, rows->local, lanes->local, pair->local) &&
+         loads_pairs(c, store->value, lanes->local, pair->local);
 }
 
 /* One loop as `n` lanes, the other at one of its turns. */
@@ -119,7 +138,7 @@ static value emit_row_of_pairs(struct codegen *c, const struct stmt *pair, const
   value v[2], at[2 * COPIES_MAX];
   const struct expr *x = expr_get(c->k, store->value);
   LLVMTypeRef words = LLVMVectorType(c->m->i32, c->lanes);
-  if (x->op == SCALAR_LOAD && !is_register_access(c, (uint32_t)x->imm)) {
+  if (x->op == SCALAR_LOAD) {
     c->locals[pair->local].at[0] = const_i64(c, 0);
     return emit_word_load(c, (uint32_t)x->imm, &c->k->operands.items[x->first], false);
   }

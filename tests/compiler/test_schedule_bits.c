@@ -208,6 +208,29 @@ static void pairs_give_the_bits_of_their_schedules(void **state) {
   }
 }
 
+/* A square of pairs: copied, computed, and one whose rows do not lie side by side, which looks like it in the last dimension. */
+static void squares_of_pairs_have_the_bits_of_their_elements(void **state) {
+  (void)state;
+  static const char *const values[] = {"a[i0,i1,add(mul(i2, 2), i3)]", "max(a[i0,i1,add(mul(i2, 2), i3)], 0:bf16)",
+                                       "a[i0,add(i1, i2),add(mul(i2, 2), i3)]", "a[add(i0, i3),i1,add(mul(i2, 2), i3)]",
+                                       "a[i0,i1,add(mul(i2, 2), sub(1, i3))]"};
+  for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+    struct proposals p;
+    struct candidate c = {.steps = "run i1 i3 unroll; run i2 lanes"};
+    struct arena arena;
+    arena_init(&arena);
+    proposals_begin(&p,
+                    arena_printf(&arena,
+                                 "kernel k(in a: bf16[4,31,32], out b: bf16[3,16,16,2]) { par i0 < 3 { par i1 < 16 { par i2 < 16 { par i3 "
+                                 "< 2 { b[i0,i2,i1,i3] = %s } } } } }",
+                                 values[i]),
+                    machine_find("native"));
+    check_candidate(p.k, &c, &p.arena);
+    proposals_end(&p);
+    arena_deinit(&arena);
+  }
+}
+
 /* Under --math strict schedules have the bits of the plain kernel. */
 static void strict_schedules_keep_all_values(void **state) {
   (void)state;
@@ -441,6 +464,7 @@ int main(void) {
     cmocka_unit_test(products_of_open_sizes_give_the_bits_of_their_schedules),
     cmocka_unit_test(computed_factors_give_the_bits_of_their_schedules),
     cmocka_unit_test(pairs_give_the_bits_of_their_schedules),
+    cmocka_unit_test(squares_of_pairs_have_the_bits_of_their_elements),
     cmocka_unit_test(strict_schedules_keep_all_values),
     cmocka_unit_test(convolutions_give_the_bits_of_their_schedules),
     cmocka_unit_test(transpositions_give_the_bits_of_their_schedules),
