@@ -8,8 +8,8 @@ PYTHON has the package tensorflow, which writes the graph and is the peer. Opera
 or fetched. Times are of processor, both sides in turn in each round; ours is the difference of two runs, with one step and with
 many. Products inside of the image alone are counted.
 
-Prints our time, what it reaches of the core's arithmetic peak for float32, and the ratio of TensorFlow's time to ours: of all runs the least of
-the rounds, as others use the machine too.
+Prints our time, what it reaches of the core's arithmetic peak for float32, and the ratio of TensorFlow's time to ours: of all runs the
+least of the rounds, as others use the machine too.
 """
 import argparse
 import os
@@ -135,9 +135,8 @@ def peer(batch, dtype):
 
 class Peer:
     def __init__(self, options):
-        self.process = subprocess.Popen([options.python, __file__, "--peer", "--batch", str(options.batch), "--dtype",
-                                         options.dtype], stdin=subprocess.PIPE,
-                                        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        argv = [options.python, __file__, "--peer", "--batch", str(options.batch), "--dtype", options.dtype]
+        self.process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
 
     def ask(self, line):
         self.process.stdin.write(line + "\n")

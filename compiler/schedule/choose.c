@@ -42,6 +42,8 @@ expr_id narrow_factor(const struct contraction *c, int factor) {
   expr_id from = x->op == SCALAR_CAST ? expr_operand(c->k, c->factor[factor], 0) : NO_EXPR;
   return from != NO_EXPR && expr_get(c->k, from)->dtype == DTYPE_BFLOAT16 ? from : NO_EXPR;
 }
+bool is_computed_narrow(const struct contraction *c, int factor) { return narrow_factor(c, factor) != c->load[factor]; }
+const char *narrow_text(const struct contraction *c, int factor) { return is_computed_narrow(c, factor) ? " computed bf16" : ""; }
 bool may_have_pairs(const struct nest *n, const struct contraction *c) {
   return n->machine->pair_rate > 0 && !n->machine->is_strict && c->dtype == DTYPE_FLOAT && narrow_factor(c, 0) != NO_EXPR &&
          narrow_factor(c, 1) != NO_EXPR;

@@ -92,11 +92,14 @@ bool is_group(const struct contraction *c, int axis);
 bool has_groups(const struct contraction *c);
 /* Whether a factor is computed of the one place that it loads. */
 bool is_computed(const struct contraction *c);
-/* What a factor is converted from, where that is bfloat16; NO_EXPR: it is something else. And whether the machine multiplies pairs of such
- * factors (the step `pair`), also where terms of the innermost loop are of a known even number. */
+/* Pairs of bfloat16 (the step `pair`). What a factor is converted from, where that is of this dtype; NO_EXPR: it is something else. Whether
+ * it is computed of what is loaded, and what `stage` says then. */
 #define PAIR_TERMS 2
 #define PAIR_BYTES 2 /* of an element */
 expr_id narrow_factor(const struct contraction *c, int factor);
+bool is_computed_narrow(const struct contraction *c, int factor);
+const char *narrow_text(const struct contraction *c, int factor);
+/* Whether the machine multiplies pairs of both factors; and whether, beside that, the innermost loop's terms make pairs without a rest. */
 bool may_have_pairs(const struct nest *n, const struct contraction *c);
 bool may_be_paired(const struct nest *n, const struct contraction *c);
 /* A product over one axis of a sum, with one of rows and one of columns, all of known extents; the others are turns. Of *work strides, and

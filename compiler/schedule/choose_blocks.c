@@ -152,8 +152,8 @@ static bool has_factors(struct blocked *b) {
 }
 static void pair_terms(struct blocked *b) {
   b->blocks.pairs = true;
-  b->blocks.computes_rows = b->computed[0] = narrow_factor(b->c, 0) != b->c->load[0];
-  b->blocks.computes_columns = b->computed[1] = narrow_factor(b->c, 1) != b->c->load[1];
+  b->blocks.computes_rows = b->computed[0] = is_computed_narrow(b->c, 0);
+  b->blocks.computes_columns = b->computed[1] = is_computed_narrow(b->c, 1);
   b->work.bytes = PAIR_BYTES;
 }
 static bool is_blocked(struct blocked *b) {
@@ -287,9 +287,7 @@ static bool choose_sizes(struct blocked *b, int64_t parts) {
 
 /* ---- steps ---- */
 
-static const char *buffer_text(const struct blocked *b, int factor) {
-  return b->n->k->buffers.items[expr_get(b->n->k, b->c->load[factor])->imm].name;
-}
+static const char *buffer_text(const struct blocked *b, int factor) { return contraction_buffer(b->c, factor)->name; }
 /* Every `@` becomes what tells this nest's loops from those of others. */
 static const char *with_number(const struct blocked *b, const char *text) {
   const char *number = b->n->number ? arena_printf(b->n->arena, "_%d", b->n->number) : "", *out = "";
@@ -341,13 +339,13 @@ static const char *squares_text(const struct blocked *b) {
 }
 /* Each of its columns is a line or two; of many there would be too many hints. */
 static const char *squares_hint_text(const struct blocked *b) {
-  int64_t bytes = (int64_t)dtype_size(b->n->k->buffers.items[expr_get(b->n->k, b->c->load[1])->imm].dtype);
+  int64_t bytes = (int64_t)dtype_size(contraction_buffer(b->c, 1)->dtype);
   int64_t lines = divide_up(b->lanes * (b->blocks.pairs ? PAIR_TERMS : 1) * bytes, LINE_BYTES);
   int64_t columns = b->lanes * (has_whole_strips(b) ? 1 : b->blocks.tile->vectors);
   return lines * columns > HINTS_MAX ? "" : arena_printf(b->n->arena, "fetch %s at pq@ ahead %d; ", buffer_text(b, 1), AHEAD_SQUARES);
 }
 static const char *computed_text(const struct blocked *b, int factor) {
-  return !b->computed[factor] ? "" : b->blocks.pairs ? " computed bf16" : " computed";
+  return b->blocks.pairs ? narrow_text(b->c, factor) : b->computed[factor] ? " computed" : "";
 }
 /* The two terms of a pair lie innermost where they are copied: loops for them behind those of other lists. */
 static const char *pair_words(const struct blocked *b) { return b->blocks.pairs ? " kw@" : ""; }

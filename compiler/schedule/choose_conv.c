@@ -97,8 +97,8 @@ static bool has_factors(struct conv *v) {
   const struct contraction *c = v->c;
   if (c->lanes < 0 || c->lanes != c->par_count - 1 || (c->dtype != DTYPE_FLOAT && c->dtype != DTYPE_DOUBLE))
     return false;
-  v->is_paired = !c->test && c->load[1] != NO_EXPR && may_be_paired(v->n, c) && narrow_factor(c, 0) == c->load[0] &&
-                 (!copies_all(v) || narrow_factor(c, 1) == c->load[1]);
+  v->is_paired = !c->test && c->load[1] != NO_EXPR && may_be_paired(v->n, c) && !is_computed_narrow(c, 0) &&
+                 !(copies_all(v) && is_computed_narrow(c, 1));
   return v->is_paired || (c->factor[0] == c->load[0] && c->factor[1] == c->load[1]);
 }
 static bool is_conv(struct conv *v) {
@@ -144,7 +144,7 @@ static bool has_squares(const struct conv *v) {
 }
 static double filter_bytes(const struct conv *v) { return v->terms * (double)(v->width * (int64_t)dtype_size(v->c->dtype)); }
 static bool is_far(const struct conv *v) { return filter_bytes(v) > (double)v->n->machine->bytes[LEVEL_L2] / FILTER_SHARE; }
-static const char *filter_text(const struct conv *v) { return v->n->k->buffers.items[expr_get(v->n->k, v->c->load[1])->imm].name; }
+static const char *filter_text(const struct conv *v) { return contraction_buffer(v->c, 1)->name; }
 static const char *fetch_text(const struct conv *v) {
   return arena_printf(v->n->arena, "; fetch %s at %s ahead %d", filter_text(v), v->words.of[v->c->axis_count - 1], FETCH_AHEAD);
 }
@@ -191,12 +191,10 @@ static const char *stage_text(const struct conv *v, const struct form *f) {
   }
   const char *at;
   copy_tasks_text(v, f, &at);
-  const char *pairs = v->is_paired ? arena_printf(a, "; split %s %d -> %su %sv", k, PAIR_TERMS, k, k) : "";
-  const char *computed = v->is_paired && narrow_factor(v->c, 1) != v->c->load[1] ? " computed bf16" : "";
-  const char *text = v->is_paired
-                     ? arena_printf(a, "%s; stage %s%s at %s by%s %su %si %sv ->%s %sp %sp %sz", pairs, filter_text(v), computed, at, taps,
-                                    k, m, k, loops, k, m, k)
-                     : arena_printf(a, "; stage %s at %s by%s %s %si ->%s %sp %sp", filter_text(v), at, taps, k, m, loops, k, m);
+  const char *text = arena_printf(a, "; stage %s at %s by%s %s %si ->%s %sp %sp", filter_text(v), at, taps, k, m, loops, k, m);
+  if (v->is_paired)
+    text = arena_printf(a, "; split %s %d -> %su %sv; stage %s%s at %s by%s %su %si %sv ->%s %sp %sp %sz", k, PAIR_TERMS, k, k,
+                        filter_text(v), narrow_text(v->c, 1), at, taps, k, m, k, loops, k, m, k);
   if (!has_squares(v))
     return text;
   text = arena_printf(a, "%s; split %sp %d -> %sq %sr; split %sp %d -> %sq %sr", text, k, (int)v->lanes, k, k, m, (int)v->lanes, m, m);

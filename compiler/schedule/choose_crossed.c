@@ -38,7 +38,7 @@ static const char *steps_text(const struct crossed *x) {
   const struct axis_words words = axis_words_of(x->n, x->c, NULL, names, 3);
   const char *m = words.of[x->rows], *n = words.of[x->columns], *k = words.of[x->c->par_count];
   const char *batch = axis_words_others(&words, 0, x->c->par_count);
-  const char *factor = x->n->k->buffers.items[expr_get(x->n->k, x->c->load[1])->imm].name;
+  const char *factor = contraction_buffer(x->c, 1)->name;
   long long lanes = (long long)x->lanes, strip = lanes * (long long)x->vectors;
   const char *text = arena_printf(a, "%s; split %s %lld -> %so %si; order%s %so %s %si; split %s %lld -> %sb %sk", axis_words_begin(&words),
                                   n, strip, n, n, batch, n, m, n, k, lanes, k, k);

@@ -1,11 +1,12 @@
-/* choose_filter.c: gradients of a convolution's filter, read where they lie: a tile of the filter's elements by vectors of channels keeps
- * its sums in registers while images pass.
+/* choose_filter.c: gradients of a convolution's filter: a tile of the filter's elements by vectors of channels keeps its sums in registers
+ * while images pass.
  *
- * Three shapes of them, by what gives few loads for a multiply-add:
+ * Three shapes of those that are read where they lie, by what gives few loads for a multiply-add:
  *   blocks      channels of the image by vectors of the result's; partial sums wait in the result, so that a block of image rows stays in
  *               the first cache while all tiles of a task meet it
  *   transposed  the result has but one vector of channels: the vectors run along the image's, which lie side by side too
  *   windows     few elements (one channel of the image): all of a window's rows and columns that fit
+ * Where the machine multiplies pairs of bfloat16, blocks of both factors are copied instead, neighbouring pixels side by side.
  *
  * Where the image has no border around it, the rows and columns that a tap meets are fewer than the result's: the sum's loops are ragged.
  * All sizes are known, but for the number of images; no factor has a border's test. */
@@ -273,21 +274,17 @@ static void propose_windows(const struct filter *f, struct candidates *out) {
 static const char *pairs_text(const struct filter *f, const struct blocks *b) {
   struct arena *a = f->n->arena;
   const char *tasks = axis_words_list(&f->words, 0, f->rows), *images = axis_words_list(&f->words, f->c->par_count, f->high_axis);
-  const char *name[FACTORS], *computed[FACTORS];
-  for (int i = 0; i < FACTORS; i++) {
-    name[i] = f->n->k->buffers.items[expr_get(f->n->k, f->c->load[i])->imm].name;
-    computed[i] = narrow_factor(f->c, i) == f->c->load[i] ? "" : " computed bf16";
-  }
   const char *text =
     arena_printf(a,
                  "%s; split k %lld -> kg kk; split kk %lld -> ko ki; split m %lld -> mo mi; order%s kg ko mo ki mi; split h %lld -> ho hi; "
                  "sink ko mo ki mi under%s ho in stack; split w %d -> wu wv",
                  axis_words_begin(&f->words), (long long)b->group, (long long)b->tile, (long long)b->columns, tasks, (long long)b->block,
                  images, PAIR_TERMS);
-  text = arena_printf(a,
-                      "%s; stage %s%s at ho by mo hi wu mi wv -> po ph pw pm pz; order ph pw po pm; "
-                      "stage %s%s at ho by ko hi wu ki wv -> qo qh qw qk qz; order qh qw qo qk",
-                      text, name[1], computed[1], name[0], computed[0]);
+  text =
+    arena_printf(a,
+                 "%s; stage %s%s at ho by mo hi wu mi wv -> po ph pw pm pz; order ph pw po pm; "
+                 "stage %s%s at ho by ko hi wu ki wv -> qo qh qw qk qz; order qh qw qo qk",
+                 text, contraction_buffer(f->c, 1)->name, narrow_text(f->c, 1), contraction_buffer(f->c, 0)->name, narrow_text(f->c, 0));
   return arena_printf(a, "%s; sink ki mi under hi wu in register; pair wv; run%s kg tasks; run ki pz qz unroll; run mi pm qk lanes", text,
                       tasks);
 }

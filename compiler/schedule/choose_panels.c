@@ -143,7 +143,7 @@ static const char *sum_text(const struct paneled *p, bool with_inner) {
 }
 /* The lines of the panel behind this one, by all that meets this one. */
 static const char *hints_text(const struct paneled *p, const char *n, const char *m) {
-  const char *buffer = p->n->k->buffers.items[expr_get(p->n->k, p->c->load[1])->imm].name;
+  const char *buffer = contraction_buffer(p->c, 1)->name;
   return arena_printf(p->n->arena, "; fetch %s at %sj ahead 1 over%s %so%s", buffer, n, outer_text(p, true), m, sum_text(p, false));
 }
 static const char *steps_text(struct paneled *p) {

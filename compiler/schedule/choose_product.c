@@ -132,8 +132,8 @@ static const char *steps_text(const struct product *p, const struct tile *t, boo
                  axis_words_begin(&words), n, (int)p->work.lanes * t->vectors, n, n, groups, batch, n, group, row, n, row, t->rows, m, m,
                  tails, m, n, sum);
   if (fetch)
-    text = arena_printf(a, "%s; fetch %s at %s ahead %d", text, p->n->k->buffers.items[expr_get(p->n->k, p->c->load[1])->imm].name,
-                        words.of[p->c->axis_count - 1], FETCH_AHEAD);
+    text =
+      arena_printf(a, "%s; fetch %s at %s ahead %d", text, contraction_buffer(p->c, 1)->name, words.of[p->c->axis_count - 1], FETCH_AHEAD);
   return arena_printf(a, "%s; run%s %so%s tasks; run %si unroll; run %si lanes", text, batch, n, group, m, n);
 }
 /* Of nests that share loops a turn has few rows, and what it writes and reads beside the sum is long rows: tiles go along those, past all
@@ -165,8 +165,7 @@ static const char *waiting_text(const struct product *p, const struct tile *t, i
   text = arena_printf(a, "%s; split %sr %d -> %so %si%s; sink %si %si under %sk in register", text, m, t->rows, m, m, tails, m, n, k);
   if (product_rows_stream(p->n->machine, &p->work) &&
       !product_rows_come(p->n->machine, &p->work)) /* the next block's, while this one is summed up */
-    text = arena_printf(a, "%s; fetch %s at %sk ahead %lld", text, p->n->k->buffers.items[expr_get(p->n->k, p->c->load[0])->imm].name, k,
-                        (long long)block);
+    text = arena_printf(a, "%s; fetch %s at %sk ahead %lld", text, contraction_buffer(p->c, 0)->name, k, (long long)block);
   return arena_printf(a, "%s; run%s %so %sg tasks; run %si unroll; run %si lanes", text, batch, n, m, m, n);
 }
 static void propose_waiting(const struct product *p, const struct tile *t, struct candidates *out) {

@@ -122,7 +122,7 @@ static double loops_cycles(const struct stream *s, double rows) {
 /* Of the same columns in the next rows. */
 static const char *fetch_text(const struct stream *s, const char *terms) {
   double bytes = s->work.batch * s->work.k * s->work.width * s->work.bytes;
-  const char *factor = s->n->k->buffers.items[expr_get(s->n->k, s->c->load[1])->imm].name;
+  const char *factor = contraction_buffer(s->c, 1)->name;
   return bytes > (double)s->n->machine->bytes[LEVEL_L3] ? ""
                                                         : arena_printf(s->n->arena, "; fetch %s at %si ahead %d", factor, terms, TERMS);
 }

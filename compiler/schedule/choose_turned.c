@@ -84,7 +84,7 @@ static const char *copy_text(const struct turned *t, const struct axis_words *wo
   if (t->is_across)
     return "";
   const char *m = words->of[t->rows], *n = words->of[t->columns], *k = words->of[t->c->axis_count - 1];
-  const char *factor = t->n->k->buffers.items[expr_get(t->n->k, t->c->load[0])->imm].name;
+  const char *factor = contraction_buffer(t->c, 0)->name;
   const char *text = arena_printf(a, "stage %s at %so by %s %si -> %sp %sp; ", factor, n, k, m, k, m);
   return arena_printf(a, "%ssplit %sp %lld -> %sq %sr; split %sp %lld -> %sq %sr; order %sq %sq %sr %sr; ", text, m, (long long)t->lanes, m,
                       m, k, (long long)t->lanes, k, k, k, m, m, k);

@@ -227,6 +227,9 @@ bool contraction_find(const struct kernel_uses *u, const struct stmt *top, struc
 
 static void print_number(FILE *out, int64_t n, bool known) { known ? fprintf(out, "%lld", (long long)n) : fprintf(out, "?"); }
 
+const struct kernel_buffer *contraction_buffer(const struct contraction *c, int factor) {
+  return &c->k->buffers.items[expr_get(c->k, c->load[factor])->imm];
+}
 int64_t contraction_size(const struct contraction *c, int axis) {
   const struct expr *extent = expr_get(c->k, c->axes[axis].loop->value);
   return extent->op == SCALAR_SIZE ? extent->imm : -1;

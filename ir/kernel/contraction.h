@@ -57,6 +57,8 @@ struct contraction {
 
 /* Whether the statement `top` is one: a par nest in the kernel. `uses` is of the same kernel. */
 bool contraction_find(const struct kernel_uses *uses, const struct stmt *top, struct contraction *out);
+/* The buffer that a factor loads; it loads one. */
+const struct kernel_buffer *contraction_buffer(const struct contraction *c, int factor);
 /* The kernel's size that an axis has as its extent; -1: it is none. */
 int64_t contraction_size(const struct contraction *c, int axis);
 /* The text form, without a newline. */

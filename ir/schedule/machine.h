@@ -1,7 +1,7 @@
 /* machine.h: what costs and schedules know of the CPU that code is for.
  *
- * What decides bits (level, vector_bytes, has_fma) follows from the name alone, or for `native` from the instructions that the CPU at hand
- * has; caches, cores and rates may differ from machine to machine and decide order and places only.
+ * What decides bits (level, vector_bytes, has_fma, whether pair_rate is 0) follows from the name alone, or for `native` from the
+ * instructions that the CPU at hand has; caches, cores and rates may differ from machine to machine and decide order and places only.
  *
  * Owner: static. Safe for many threads once machine_find has returned for a name. */
 #ifndef TFC_IR_SCHEDULE_MACHINE_H

@@ -180,8 +180,13 @@ struct counted_loop {
 struct counted_loop loop_begin(struct codegen *c, value begin, value end, value step);
 void loop_end(struct codegen *c, struct counted_loop *loop);
 
-/* codegen_pair.c: a multiply-add of another one's result, as one instruction; NULL: it is none that the machine has one for */
-value emit_pair(struct codegen *c, expr_id e);
+/* codegen_pair.c: a multiply-add of another one's result that the machine has an instruction for, where lanes fit */
+struct pair {
+  const struct expr *first[2]; /* of each factor: the load of the first term's element */
+  expr_id sum;                 /* that both are added to */
+};
+bool find_pair(const struct codegen *c, expr_id e, struct pair *out);
+value emit_pair(struct codegen *c, expr_id e); /* NULL: it is none */
 /* codegen_square.c: an unrolled loop around one over lanes, all of which are there, that stores a square of what is read transposed */
 bool is_square_copy(struct codegen *c, const struct stmt *rows);
 void emit_square_copy(struct codegen *c, const struct stmt *rows);

@@ -300,7 +300,7 @@ value emit_expr(struct codegen *c, expr_id e) {
   value v[3], result;
   if (is_padded_load(c, x)) {
     result = emit_padded_load(c, x);
-  } else if ((result = emit_division(c, x)) || (result = x->op == SCALAR_FMA ? emit_pair(c, e) : NULL)) {
+  } else if ((result = emit_division(c, x)) || (result = emit_pair(c, e))) {
     return *slot = result;
   } else if (x->op == SCALAR_LOCAL) {
     result = emit_local(c, (uint32_t)x->imm);

@@ -2,6 +2,7 @@
  * the sizes. */
 #include <string.h>
 
+#include "ir/kernel/contraction.h"
 #include "targets/cpu/codegen.h"
 
 /* ---- of statements ---- */
@@ -66,6 +67,9 @@ static double vector_ns(const struct codegen *c, expr_id e, uint8_t *seen) {
   if (x->op == SCALAR_LOAD)
     return is_register_access(c, (uint32_t)x->imm) ? 0 : op_vector_ns(x->op, x->dtype);
   double sum = op_vector_ns(x->op, x->dtype);
+  struct pair pair;
+  if (find_pair(c, e, &pair))
+    return sum + (double)FACTORS * op_vector_ns(SCALAR_LOAD, x->dtype) + vector_ns(c, pair.sum, seen);
   for (int i = 0; i < x->count; i++)
     sum += vector_ns(c, expr_operand(c->k, e, i), seen);
   return sum;

@@ -30,16 +30,20 @@ static const struct expr *element_of(const struct codegen *c, expr_id e) {
   return x->op == SCALAR_LOAD && x->dtype == DTYPE_BFLOAT16 && !is_register_access(c, (uint32_t)x->imm) ? x : NULL;
 }
 static const expr_id *index_of(const struct codegen *c, const struct expr *load) { return &c->k->operands.items[load->first]; }
-/* Whether the second element lies behind the first one, and the pairs of the lanes side by side, unless they are all the same. */
-static bool are_words(const struct codegen *c, const struct expr *first, const struct expr *second) {
+/* Whether the second element lies behind the first one. */
+static bool lie_side_by_side(const struct codegen *c, const struct expr *first, const struct expr *second) {
   if (!first || !second || first->imm != second->imm || first->count == 0)
     return false;
   int last = first->count - 1;
   for (int d = 0; d < last; d++)
     if (index_of(c, first)[d] != index_of(c, second)[d])
       return false;
+  return is_next(c->k, index_of(c, first)[last], index_of(c, second)[last]);
+}
+/* Whether the pairs of the lanes lie side by side, unless they are all the same. */
+static bool are_words(const struct codegen *c, const struct expr *first) {
   int64_t stride = lane_stride(&c->view, (uint32_t)first->imm, index_of(c, first));
-  return is_next(c->k, index_of(c, first)[last], index_of(c, second)[last]) && (stride == 0 || stride == 2);
+  return stride == 0 || stride == 2;
 }
 
 static const char *instruction_for(uint32_t lanes) {
@@ -55,20 +59,26 @@ static value load_words(struct codegen *c, const struct expr *first) {
   return LLVMBuildBitCast(c->b, splat(c, word, c->lanes), LLVMVectorType(LLVMBFloatTypeInContext(c->m->context), 2 * c->lanes), "");
 }
 
-value emit_pair(struct codegen *c, expr_id e) {
+bool find_pair(const struct codegen *c, expr_id e, struct pair *out) {
   const struct kernel *k = c->k;
-  const char *name = instruction_for(c->lanes);
+  if (c->m->cpu->pair_rate == 0 || expr_get(k, e)->op != SCALAR_FMA || expr_get(k, e)->dtype != DTYPE_FLOAT)
+    return false;
   expr_id inner = expr_operand(k, e, 2);
-  if (c->m->cpu->pair_rate == 0 || !name || expr_get(k, e)->dtype != DTYPE_FLOAT || expr_get(k, inner)->op != SCALAR_FMA)
-    return NULL;
-  const struct expr *first[FACTORS];
-  for (int f = 0; f < FACTORS; f++) {
-    first[f] = element_of(c, expr_operand(k, e, f));
-    if (!are_words(c, first[f], element_of(c, expr_operand(k, inner, f))))
-      return NULL;
+  bool is_pair = expr_get(k, inner)->op == SCALAR_FMA;
+  for (int f = 0; f < FACTORS && is_pair; f++) {
+    out->first[f] = element_of(c, expr_operand(k, e, f));
+    is_pair = lie_side_by_side(c, out->first[f], element_of(c, expr_operand(k, inner, f)));
   }
-  value sum = splat(c, emit_expr(c, expr_operand(k, inner, 2)), c->lanes);
+  out->sum = is_pair ? expr_operand(k, inner, 2) : NO_EXPR;
+  return is_pair;
+}
+value emit_pair(struct codegen *c, expr_id e) {
+  const char *name = instruction_for(c->lanes);
+  struct pair p;
+  if (!name || !find_pair(c, e, &p) || !are_words(c, p.first[0]) || !are_words(c, p.first[1]))
+    return NULL;
+  value sum = splat(c, emit_expr(c, p.sum), c->lanes);
   value f = LLVMGetIntrinsicDeclaration(c->m->module, LLVMLookupIntrinsicID(name, strlen(name)), NULL, 0);
-  value args[3] = {sum, load_words(c, first[0]), load_words(c, first[1])};
+  value args[3] = {sum, load_words(c, p.first[0]), load_words(c, p.first[1])};
   return LLVMBuildCall2(c->b, LLVMGlobalGetValueType(f), f, args, 3, "");
 }

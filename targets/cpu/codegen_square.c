@@ -122,8 +122,7 @@ static bool is_square_of_pairs(struct codegen *c, const struct stmt *rows) {
   if (!pair || pair->next || pair->kind != STMT_FOR || !expr_is_const(c->k, pair->value, &turns) || turns != 2)
     return false;
   const struct stmt *store = only_store(c, pair->body);
-  return store && stores_pairs(c, store, rows->local, lanes->local, pair->local) &&
-         loads_pairs(c, store->value, lanes->local, pair->local);
+  return store && stores_pairs(c, store, rows->local, lanes->local, pair->local) && loads_pairs(c, store->value, lanes->local, pair->local);
 }
 
 /* One loop as `n` lanes, the other at one of its turns. */

@@ -470,8 +470,8 @@ static const struct choice_case cases[] = {
   {"one sum", SUM("1000000"), "x86-64-v3", "part i0 16 -> po1_0 pi1_0 ps1_0"},
   {"one sum, small", SUM("10000"), "x86-64-v3", NULL},
   {"bfloat16, by pairs of terms", NARROW_PRODUCT("32", "1024", "256"), "znver4",
-   "split k 2 -> ku kw; split ku 256 -> kb kp; sink mo nj mi ni under kb in stack; stage b at kb by nj kp ni kw -> pj pk pi pw; order pk pj pi; fetch b at pk ahead 16; sink mi ni under kp in "
-   "register; pair kw; run no tasks; run mi pw unroll"},
+   "split k 2 -> ku kw; split ku 256 -> kb kp; sink mo nj mi ni under kb in stack; stage b at kb by nj kp ni kw -> pj pk pi pw; order pk "
+   "pj pi; fetch b at pk ahead 16; sink mi ni under kp in register; pair kw; run no tasks; run mi pw unroll"},
   {"blocks whose last one is smaller", NARROW_PRODUCT("64", "784", "128"), "sapphirerapids", "pair kw"},
   {"an odd number of terms: the last one behind all", NARROW_PRODUCT("32", "1023", "256"), "znver4",
    "split k 2 -> ku kw tail kt cut 1; split ku 256 -> kb kp; sink mo nj mi ni under kb in stack; stage b at kb by nj kp ni kw"},
