@@ -184,10 +184,10 @@ static void pairs_give_the_bits_of_their_schedules(void **state) {
     NARROW_TURNED("1", "7", "32", "32", "9"),
     NARROW_TURNED("1", "5", "10", "24", "7"),
     NARROW_FILTER("3", "24", "32", "2", "5", "16", "7", "144", "8"),
-    "kernel k(in a: bf16[2,6,48], in b: bf16[3,24,40], out c: f32[2,6,4,40]) { par i0 < 2 { par i1 < 6 { par i2 < 4 { par i3 < 40 { var v0: "
-    "f32 = 0:f32 %0 = sub(i1, 1) red i4 < sub(min(sub(6, %0), 3), max(sub(0, %0), 0)) { red i5 < 24 { %0 = add(i4, max(sub(0, sub(i1, 1)), "
-    "0)) v0 = add(v0, mul(cast.f32(a[i0,sub(add(i1, %0), 1),add(mul(i2, 8), i5)]), cast.f32(b[%0,i5,i3]))) } } c[i0,i1,i2,i3] = v0 } } } } "
-    "}",
+    "kernel k(in a: bf16[2,6,48], in b: bf16[3,24,40], out c: f32[2,6,4,40]) { par i0 < 2 { par i1 < 6 { par i2 < 4 { par i3 < 40 "
+    "{ var v0: f32 = 0:f32 %0 = sub(i1, 1) red i4 < sub(min(sub(6, %0), 3), max(sub(0, %0), 0)) { red i5 < 24 { %0 = add(i4, "
+    "max(sub(0, sub(i1, 1)), 0)) v0 = add(v0, mul(cast.f32(a[i0,sub(add(i1, %0), 1),add(mul(i2, 8), i5)]), cast.f32(b[%0,i5,i3])))"
+    " } } c[i0,i1,i2,i3] = v0 } } } } }",
     "kernel k(in a: f32[n0,40], in b: bf16[40,83], out c: f32[n0,83]) sizes 1 { par i0 < n0 { par i1 < 83 { var v0: f32 = 0:f32 red i2 < "
     "40 { v0 = add(v0, mul(cast.f32(cast.bf16(mul(a[i0,i2], 3:f32))), cast.f32(b[i2,i1]))) } c[i0,i1] = v0 } } }",
   };
