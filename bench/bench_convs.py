@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
-"""Convolutions of well-known nets, forward (y), backward to the input (dx) and to the filter (dw), beside TensorFlow on one core.
+"""Convolutions of well-known nets, forward (y), backward to the input (dx) and to the filter (dw), beside TensorFlow and oneDNN on one core.
 
     python3 bench/bench_convs.py [--tfc build/tfc] [--python PYTHON] [--rounds 3] [--seconds 0.1] [--batch 2] [--dtype bfloat16]
                                  [PART OF A NAME...]
 
 PYTHON has the package tensorflow, which writes the graph and is the peer. Operands and results are variables on both sides: nothing is fed
 or fetched. Times are of processor, both sides in turn in each round; ours is the difference of two runs, with one step and with
-many. Products inside of the image alone are counted.
+many. Products inside of the image alone are counted. Where `ninja onednn_peer` has built it beside tfc (package libdnnl-dev), oneDNN's own
+primitives step in turn with both, the faster of TensorFlow's layouts and of those that oneDNN asks for, turning operands not counted.
 
-Prints our time, what it reaches of the core's arithmetic peak for float32, and the ratio of TensorFlow's time to ours: of all runs the
-least of the rounds, as others use the machine too.
+Prints our time, what it reaches of the core's arithmetic peak for float32, and the ratios of TensorFlow's and of oneDNN's time to ours: of
+all runs the least of the rounds, as others use the machine too.
 """
 import argparse
 import os
@@ -134,9 +135,10 @@ def peer(batch, dtype):
 
 
 class Peer:
-    def __init__(self, options):
-        argv = [options.python, __file__, "--peer", "--batch", str(options.batch), "--dtype", options.dtype]
-        self.process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    """A process that makes what a line asks for, and answers lines of a form and a number of steps by the seconds of one."""
+    def __init__(self, argv):
+        self.process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+                                        env=dict(os.environ, OMP_NUM_THREADS="1"))
 
     def ask(self, line):
         self.process.stdin.write(line + "\n")
@@ -147,7 +149,23 @@ class Peer:
         return float(self.ask("%s %d" % (form, steps)))
 
 
-# ---- both ----
+def tensorflow_peer(options):
+    return Peer([options.python, __file__, "--peer", "--batch", str(options.batch), "--dtype", options.dtype])
+
+
+def onednn_peer(options):
+    path = os.path.join(os.path.dirname(options.tfc), "onednn_peer")
+    return Peer([path]) if os.path.exists(path) else None
+
+
+def onednn_line(c, options):
+    outs = [c.outputs_of(taps) for taps in c.taps]
+    before = [max((out - 1) * c.stride + taps - c.side, 0) // 2 if c.padding == "SAME" else 0 for out, taps in zip(outs, c.taps)]
+    numbers = (options.batch, c.side, c.side, c.channels, c.outputs, *c.taps, c.stride, *before, *outs)
+    return "conv %s %s" % ("bf16" if options.dtype == "bfloat16" else "f32", " ".join(map(str, numbers)))
+
+
+# ---- all ----
 
 class Ours:
     def __init__(self, options, folder):
@@ -163,18 +181,19 @@ class Ours:
         return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
 
 
-def compare(options, theirs, c, peak):
+def compare(options, tensorflow, onednn, c, peak):
     with tempfile.TemporaryDirectory() as folder:
-        theirs.ask("graph %s %s" % (c.name, os.path.join(folder, "graph.pb")))
+        tensorflow.ask("graph %s %s" % (c.name, os.path.join(folder, "graph.pb")))
+        peers = [tensorflow] + [onednn] * (onednn is not None and onednn.ask(onednn_line(c, options)) == "ready\n")
         ours = Ours(options, folder)
         for form in FORMS:
-            theirs.step(form, 1)
-            steps = max(5, int(options.seconds / max(theirs.step(form, 3), 1e-6)))
-            rounds = [(ours.run(form, steps + 1), ours.run(form, 1), theirs.step(form, steps)) for _ in range(options.rounds)]
-            many, one, their = [min(times) for times in zip(*rounds)]
+            tensorflow.step(form, 1)
+            steps = max(5, int(options.seconds / max(tensorflow.step(form, 3), 1e-6)))
+            rounds = [(ours.run(form, steps + 1), ours.run(form, 1), *(p.step(form, steps) for p in peers)) for _ in range(options.rounds)]
+            many, one, *theirs = [min(times) for times in zip(*rounds)]
             us = (many - one) / steps
             share = 2e-9 * options.batch * c.terms() / us / peak
-            print("%-38s%-4s%10.0f%8.2f%8.2f" % (c.name, form, us * 1e6, share, their / us), flush=True)
+            print("%-38s%-4s%10.0f%8.2f" % (c.name, form, us * 1e6, share) + "".join("%12.2f" % (t / us) for t in theirs), flush=True)
 
 
 def peak_of(options):
@@ -183,7 +202,7 @@ def peak_of(options):
 
 
 def main():
-    parser = argparse.ArgumentParser(description="Convolutions beside TensorFlow on one core.")
+    parser = argparse.ArgumentParser(description="Convolutions beside TensorFlow and oneDNN on one core.")
     parser.add_argument("--tfc", default=os.path.join(HERE, "..", "build", "tfc"))
     parser.add_argument("--python", default=sys.executable)
     parser.add_argument("--rounds", type=int, default=3)
@@ -197,11 +216,12 @@ def main():
         peer(options.batch, options.dtype)
         return 0
     options.tfc = os.path.abspath(options.tfc)
-    peak, theirs = peak_of(options), Peer(options)
-    print("one core, %.0f GFLOP/s\n%-42s%10s%8s%8s" % (peak, "convolution", "us", "peak", "ratio"))
+    peak, tensorflow, onednn = peak_of(options), tensorflow_peer(options), onednn_peer(options)
+    print("one core, %.0f GFLOP/s; ratios: a peer's time over ours" % peak)
+    print("%-42s%10s%8s%12s%12s" % ("convolution", "us", "peak", "tensorflow", "onednn" if onednn else ""))
     for c in CASES:
         if not options.parts or any(p in c.name for p in options.parts):
-            compare(options, theirs, c, peak)
+            compare(options, tensorflow, onednn, c, peak)
     return 0
 
 

@@ -2,13 +2,14 @@
 """Steps of nets as people have them (tf_keras.applications, layers that step_models.py lacks) beside TensorFlow, on the same cores.
 
     python3 bench/bench_nets.py [--tfc build/tfc] [--python PYTHON] [--rounds 3] [--seconds 0.5] [--threads 1] [--keep FOLDER]
-                                [PART OF A NAME...]
+                                [--open] [PART OF A NAME...]
 
 PYTHON has the packages tensorflow and tf_keras, which write the graphs and are the peer. Both are stepped in turn in each round, fed the
 same arrays; ours is the difference of two runs, with few steps and with more. The first losses must agree.
 
 Prints the median time of our step, the median of the ratios of TensorFlow's to it (above 1: ours is faster), their least and greatest, and
-the seconds that building took. --keep: graphs and executables stay there, a folder for each net.
+the seconds that building took. --keep: graphs and executables stay there, a folder for each net. --open: the graph does not say how many
+rows the fed array has, as most graphs that people keep.
 """
 import argparse
 import os
@@ -178,7 +179,7 @@ NETS = {
 }
 
 
-def session_of(name):
+def session_of(name, is_open):
     """The graph of a net, with the operations `init` and, where it is trained, `train_op`."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     import tensorflow.compat.v1 as tf
@@ -186,7 +187,7 @@ def session_of(name):
     tf.disable_v2_behavior()
     build, x, trains = NETS[name]
     tf.set_random_seed(1)
-    fed = tf.placeholder(tf.float32, x.shape, "x")
+    fed = tf.placeholder(tf.float32, ((None,) if is_open else x.shape[:1]) + x.shape[1:], "x")
     keras.backend.set_learning_phase(1 if trains else 0)
     result = tf.identity(build(tf, keras, fed), "result")
     if trains:
@@ -195,9 +196,9 @@ def session_of(name):
     return tf, x, trains
 
 
-def peer(name, folder, threads):
+def peer(name, folder, threads, is_open):
     """A process: writes graph and checkpoint, prints the first loss, then steps as often as a line asks, and prints the seconds for one."""
-    tf, x, trains = session_of(name)
+    tf, x, trains = session_of(name, is_open)
     saver = tf.train.Saver()
     config = tf.ConfigProto(intra_op_parallelism_threads=threads, inter_op_parallelism_threads=threads)
     session = tf.Session(config=config)
@@ -251,7 +252,8 @@ def steps_of(side, seconds):
 
 
 def measure(options, name, folder):
-    process = subprocess.Popen([options.python, os.path.abspath(sys.argv[0]), "--peer", name, folder, "--threads", str(options.threads)],
+    argv = [options.python, os.path.abspath(sys.argv[0]), "--peer", name, folder, "--threads", str(options.threads)]
+    process = subprocess.Popen(argv + ["--open"] * options.open,
                                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=open(os.path.join(folder, "peer.log"), "w"), text=True)
     line = process.stdout.readline()
     if not line.startswith("ready "):
@@ -286,10 +288,11 @@ def main():
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--peer", nargs=2)
     parser.add_argument("--keep", help="a folder that stays, with a folder for each net")
+    parser.add_argument("--open", action="store_true")
     parser.add_argument("names", nargs="*")
     options = parser.parse_args()
     if options.peer:
-        return peer(*options.peer, options.threads)
+        return peer(*options.peer, options.threads, options.open)
     options.tfc = os.path.abspath(options.tfc)
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:options.threads])
     print("%d core(s); ratios: TensorFlow's time over ours\n%-26s %10s %8s   %-14s %6s" % (options.threads, "net", "tfc us", "median",
