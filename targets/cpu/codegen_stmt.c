@@ -137,6 +137,10 @@ static void emit_if(struct codegen *c, const struct stmt *s) {
     emit_masked_if(c, s, condition);
     return;
   }
+  if (LLVMIsAConstantInt(condition)) { /* as at the edges of an unrolled loop: blocks would hide equal loads from each other */
+    emit_block(c, LLVMConstIntGetZExtValue(condition) ? s->body : s->otherwise);
+    return;
+  }
   LLVMBasicBlockRef then = new_block(c, "then"), otherwise = new_block(c, "else"), done = new_block(c, "endif");
   LLVMBuildCondBr(c->b, condition, then, otherwise);
   LLVMPositionBuilderAtEnd(c->b, then);

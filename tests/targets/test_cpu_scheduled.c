@@ -277,6 +277,30 @@ static void pairs_are_instructions(void **state) {
     arena_deinit(&arena);
   }
 }
+/* What borders decide in an unrolled loop is decided while compiling, so that three taps load what they meet alike once: of a row of eight
+ * places eight vectors of the image and eight of the gradient. */
+static void taps_load_each_place_once(void **state) {
+  (void)state;
+  static const char text[] =
+    "kernel k(in a: f32[8,16], in b: f32[8,16], out c: f32[3,16]) { par i0 < 3 { par i1 < 16 { var v0: f32 = 0:f32 red i2 < 8 { %0 = "
+    "sub(add(i2, i0), 1) if and(le(0, %0), lt(%0, 8)) { v0 = add(v0, mul(a[%0,i1], b[i2,i1])) } } c[i0,i1] = v0 } } }";
+  static const char steps[] = "name i0 i1 i2 -> x m w; fma; sink x m under w in register; run x w unroll; run m lanes";
+  struct arena arena;
+  arena_init(&arena);
+  struct kernel *k = NULL;
+  struct schedule s = {0};
+  assert_int_equal(schedule_parse(steps, &arena, &s), OK);
+  assert_int_equal(schedule_apply(parsed(text, &arena), &s, &arena, &k), OK);
+  struct target_unit unit = {.kernels = &k, .count = 1};
+  struct target_options options = {.cpu = "x86-64-v4"};
+  char *written;
+  assert_int_equal(target_find("cpu")->emit(&options, &unit, "llvm", &arena, &written), OK);
+  int loads = 0;
+  for (const char *at = written; (at = strstr(at, "load <16 x float>")); at++)
+    loads++;
+  assert_int_equal(loads, 16);
+  arena_deinit(&arena);
+}
 static void sums_stay_in_registers(void **state) {
   (void)state;
   struct arena arena;
@@ -299,6 +323,7 @@ int main(void) {
     cmocka_unit_test(the_same_bits_without_vectors_of_avx),
     cmocka_unit_test(sums_stay_in_registers),
     cmocka_unit_test(pairs_are_instructions),
+    cmocka_unit_test(taps_load_each_place_once),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
