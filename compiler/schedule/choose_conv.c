@@ -90,7 +90,7 @@ static bool find_sizes(struct conv *v) {
   v->wide = c->axes[v->columns].extent;
   v->width = c->axes[c->lanes].extent;
   v->lanes = lanes_for(v->n, c->dtype, v->width);
-  return v->wide > 0 && v->width > 0 && (c->test || v->width >= v->lanes) && (v->taps < 0 || c->axes[v->taps].extent > 0);
+  return v->wide > 0 && v->width > 0 && (v->taps < 0 || c->axes[v->taps].extent > 0);
 }
 /* Factors as they are loaded, or pairs of bfloat16: a filter of which the loops' taps are copied may be computed. */
 static bool has_factors(struct conv *v) {
@@ -256,12 +256,13 @@ static enum filter_place place_of(const struct conv *v, int64_t vectors) {
   return is_crowded(v) ? FILTER_CROWDED : strip_stays(v, vectors) ? FILTER_NEAR : FILTER_FAR;
 }
 static double tile_cycles(const struct conv *v, int64_t rows, const struct form *f) {
-  const struct machine *machine = v->n->machine;
+  const struct machine narrow = machine_narrow(v->n->machine, (uint32_t)(v->lanes * (int64_t)dtype_size(v->c->dtype))), *machine = &narrow;
   if (!v->is_by_channel)
     return conv_tile_cycles(machine, rows, f->vectors, v->terms, f->is_staged ? FILTER_COPIED : place_of(v, f->vectors));
   const struct contraction_axis *columns = &v->c->axes[v->columns], *taps = &v->c->axes[v->taps]; /* there are taps: it is under a test */
   double apart = taps->stride[0] ? fabs((double)columns->stride[0] / (double)taps->stride[0]) : 1;
-  return depthwise_tile_cycles(machine, rows, f->vectors, v->terms, (double)taps->extent, apart);
+  double bytes = fabs((double)columns->stride[0]) * (double)dtype_size(v->c->dtype);
+  return depthwise_tile_cycles(machine, rows, f->vectors, v->terms, (double)taps->extent, apart, bytes);
 }
 static double cycles_of(const struct conv *v, const struct form *f) {
   double row = (double)(v->wide / f->rows) * tile_cycles(v, f->rows, f);

@@ -54,6 +54,10 @@ static bool is_in_panels(struct paneled *p) {
   return by == p->width && p->width > 0;
 }
 
+/* How much an axis is worth as a tile's rows. One whose extent is open may be the images of a convolution, of which there may be one: it is
+ * taken where what is known fills no tile. */
+static int64_t rows_worth(const struct contraction_axis *a) { return a->extent < 0 ? HEIGHT_MAX : a->extent; }
+
 static void find_sizes(struct paneled *p) {
   const struct contraction *c = p->c;
   struct product_work *w = &p->work;
@@ -65,7 +69,7 @@ static void find_sizes(struct paneled *p) {
     double extent = (double)(a->extent >= 0 ? a->extent : most);
     bool is_rows = i < c->par_count && a->role == ROLE_M;
     *(i >= c->par_count ? &w->k : i == c->lanes ? &w->width : is_rows ? &w->m : &w->batch) *= extent;
-    if (is_rows && (p->rows < 0 || a->extent < 0 || (c->axes[p->rows].extent >= 0 && a->extent >= c->axes[p->rows].extent)))
+    if (is_rows && (p->rows < 0 || rows_worth(a) >= rows_worth(&c->axes[p->rows])))
       p->rows = i;
   }
   w->bytes = (double)dtype_size(c->dtype);

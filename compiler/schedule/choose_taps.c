@@ -2,7 +2,8 @@
  * pass, of a filter with many taps those of a row.
  *
  * A block of a row's columns is written out, so that each vector of the image is loaded once for all taps that meet it. Terms outside of
- * the image are behind a test: the rows and the blocks at the borders are code of their own, in which it is decided while compiling. */
+ * the image are behind a test: the rows and the blocks at the borders are code of their own, in which it is decided while compiling.
+ * A small image is copied first, one vector's pixels behind each other: in the first cache they would stand in each other's place. */
 #include "compiler/schedule/axis_words.h"
 
 struct taps {
@@ -14,10 +15,18 @@ struct taps {
   struct axis_words words;
 };
 
+struct taps_tile {
+  int64_t vectors; /* of channels */
+  int64_t block;   /* columns of the gradient, written out */
+  bool is_whole;   /* all of the filter's rows */
+  bool is_staged;  /* the image is copied */
+};
+
 #define SUMS_SHARE 3 / 4 /* of the registers, for sums; the others hold a term's vectors */
 #define VECTORS_MAX 4
-#define COLUMNS_MAX 8 /* of a block */
-#define POINTS 3      /* of a cut, at most */
+#define STAGED_SHARE 0.8 /* of the first cache, for an image's copy */
+#define COLUMNS_MAX 8    /* of a block */
+#define POINTS 3         /* of a cut, at most */
 
 /* ---- which nests ---- */
 
@@ -77,18 +86,20 @@ static const char *cuts_text(const struct taps *t, int64_t block, bool is_whole)
   return arena_printf(a, "%s; split %s %lld -> %so %si%s", is_whole ? cut_text(t, h, row_points, high) : "", w, (long long)block, w, w,
                       cut_text(t, arena_printf(a, "%so", w), block_points, blocks));
 }
-static const char *steps_text(const struct taps *t, int64_t vectors, int64_t block, bool is_whole) {
+static const char *steps_text(const struct taps *t, const struct taps_tile *tile) {
   struct arena *a = t->n->arena;
   const struct contraction *c = t->c;
-  const char *m = t->words.of[c->lanes], *y = t->words.of[t->rows];
-  const char *tile = is_whole ? arena_printf(a, "%s %s", y, t->words.of[t->columns]) : t->words.of[t->columns];
-  const char *tasks = is_whole ? arena_printf(a, "%so", m) : arena_printf(a, "%s %so", y, m);
-  const char *own = is_whole ? "" : arena_printf(a, " cut %s;", t->words.of[t->high]);
-  const char *text =
-    arena_printf(a, "%s;%s split %s %lld -> %so %si; order %s %s %si; sink %s %si under%s in register", axis_words_begin(&t->words), own, m,
-                 (long long)(vectors * t->lanes), m, m, tasks, tile, m, tile, m, axis_words_list(&t->words, c->par_count, c->axis_count));
-  return arena_printf(a, "%s%s; run %s tasks; run %s %si unroll; run %si lanes", text, cuts_text(t, block, is_whole), tasks, tile,
-                      t->words.of[t->wide], m);
+  const char *m = t->words.of[c->lanes], *y = t->words.of[t->rows], *n = t->words.of[c->par_count];
+  const char *taps = tile->is_whole ? arena_printf(a, "%s %s", y, t->words.of[t->columns]) : t->words.of[t->columns];
+  const char *tasks = tile->is_whole ? arena_printf(a, "%so", m) : arena_printf(a, "%s %so", y, m);
+  const char *own = tile->is_whole ? "" : arena_printf(a, " cut %s;", t->words.of[t->high]);
+  const char *stage =
+    tile->is_staged ? arena_printf(a, "; stage %s at %s by .1 .2 %si -> ph pw pm", contraction_buffer(c, 0)->name, n, m) : "";
+  const char *text = arena_printf(a, "%s;%s split %s %lld -> %so %si; order %s %s %si; sink %s %si under%s in register%s",
+                                  axis_words_begin(&t->words), own, m, (long long)(tile->vectors * t->lanes), m, m, tasks, taps, m, taps, m,
+                                  axis_words_list(&t->words, c->par_count, c->axis_count), stage);
+  return arena_printf(a, "%s%s; run %s tasks; run %s %si unroll; run %si%s lanes", text, cuts_text(t, tile->block, tile->is_whole), tasks,
+                      taps, t->words.of[t->wide], m, tile->is_staged ? " pm" : "");
 }
 
 /* ---- how large the tiles are ---- */
@@ -105,24 +116,44 @@ static double terms_of(const struct taps *t) {
   const struct contraction_axis *images = &t->c->axes[t->c->par_count];
   return (double)(images->extent < 1 ? 1 : images->extent) * (double)(t->c->axes[t->high].extent * t->c->axes[t->wide].extent);
 }
-/* Of a term of all taps, and of `vectors` of channels. */
-static double cycles_of(const struct taps *t, int64_t vectors, int64_t block, bool is_whole) {
-  int64_t columns = t->c->axes[t->columns].extent, rows = is_whole ? t->c->axes[t->rows].extent : 1;
-  double across = (double)(apart(t, t->wide) / apart(t, t->columns)), down = (double)(apart(t, t->high) / apart(t, t->rows));
-  double reach = ((double)(block - 1) * across + (double)columns) / (double)block, places = across * down + 1;
-  double bytes = terms_of(t) * places * (double)(t->width * (int64_t)dtype_size(t->c->dtype));
-  return depthwise_filter_cycles(t->n->machine, rows * columns * vectors, (double)vectors * ((double)rows * reach + 1), terms_of(t), places,
-                                 vectors, bytes);
+/* Of one tile. */
+static double cycles_of(const struct taps *t, const struct taps_tile *tile) {
+  int64_t columns = t->c->axes[t->columns].extent, rows = tile->is_whole ? t->c->axes[t->rows].extent : 1, bytes = dtype_size(t->c->dtype);
+  double vectors = (double)tile->vectors, across = (double)(apart(t, t->wide) / apart(t, t->columns));
+  double down = (double)(apart(t, t->high) / apart(t, t->rows)), kept = (double)columns - across;
+  double reach = ((double)(tile->block - 1) * across + (double)columns) / (double)tile->block, places = across * down + 1;
+  const struct taps_work work = {.sums = (double)(rows * columns) * vectors,
+                                 .held = ((double)rows * (kept > 0 ? kept : 0) + 1) * vectors,
+                                 .loads = ((double)rows * reach + 1) * vectors,
+                                 .terms = terms_of(t),
+                                 .vectors = vectors,
+                                 .places = places,
+                                 .apart = (double)(t->width * bytes),
+                                 .bytes = terms_of(t) * places * (double)(t->width * bytes),
+                                 .is_staged = tile->is_staged};
+  return depthwise_filter_cycles(t->n->machine, &work);
+}
+static void propose_tile(const struct taps *t, const struct taps_tile *tile, int64_t tasks, struct candidates *out) {
+  vec_push(&out->items, (struct candidate){.steps = steps_text(t, tile), .cycles = (double)tasks * cycles_of(t, tile)});
+}
+/* Whether a vector's pixels of one image fit the first cache, where they would meet in few of its sets. */
+static bool may_stage(const struct taps *t, const struct taps_tile *tile) {
+  const struct kernel_buffer *image = contraction_buffer(t->c, 0);
+  int64_t bytes = tile->vectors * (int64_t)t->n->machine->vector_bytes;
+  return tile->is_whole && image->rank == 4 && image->dims[1] > 0 && image->dims[2] > 0 && t->width % (tile->vectors * t->lanes) == 0 &&
+         (double)(image->dims[1] * image->dims[2] * bytes) <= STAGED_SHARE * (double)t->n->machine->bytes[LEVEL_L1];
 }
 static void propose(const struct taps *t, int64_t vectors, struct candidates *out) {
-  int64_t columns = t->c->axes[t->columns].extent, rows = t->c->axes[t->rows].extent, block = block_of(t);
+  int64_t columns = t->c->axes[t->columns].extent, rows = t->c->axes[t->rows].extent;
   int64_t most = (int64_t)t->n->machine->registers * SUMS_SHARE;
-  bool is_whole = rows * columns * vectors <= most;
-  int64_t tasks = divide_up(t->width, vectors * t->lanes) * (is_whole ? 1 : rows);
-  if ((is_whole ? rows : 1) * columns * vectors > most || (tasks == 1 && vectors > 1))
+  struct taps_tile tile = {.vectors = vectors, .block = block_of(t), .is_whole = rows * columns * vectors <= most};
+  int64_t tasks = divide_up(t->width, vectors * t->lanes) * (tile.is_whole ? 1 : rows);
+  if ((tile.is_whole ? rows : 1) * columns * vectors > most || (tasks == 1 && vectors > 1))
     return;
-  vec_push(&out->items, (struct candidate){.steps = steps_text(t, vectors, block, is_whole),
-                                           .cycles = (double)tasks * cycles_of(t, vectors, block, is_whole)});
+  propose_tile(t, &tile, tasks, out);
+  tile.is_staged = may_stage(t, &tile);
+  if (tile.is_staged)
+    propose_tile(t, &tile, tasks, out);
 }
 void propose_taps(const struct nest *n, const struct contraction *c, struct candidates *out) {
   struct taps t = {.n = n, .c = c};

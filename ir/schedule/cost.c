@@ -550,25 +550,42 @@ double conv_copy_cycles(const struct machine *machine, double bytes, double turn
   return bytes / LINE_BYTES * rates_of(machine)->block_line[place] + turned * rates_of(machine)->block_turned;
 }
 
-double depthwise_tile_cycles(const struct machine *machine, int64_t rows, int64_t vectors, double terms, double taps, double apart) {
+#define AHEAD_SHARE 0.4 /* of a line from another cache: the rest was asked for before */
+#define ALONE_SHARE 1.0
+#define HALF_PAGE 2048
+/* Of pixels, some vectors of each, that a term brings from beyond the first cache; those that are half a page apart were not asked for. */
+static double pixels_cycles(const struct machine *machine, double pixels, double vectors, int level, bool is_alone) {
+  double bytes = pixels * divide_up(vectors * (double)machine->vector_bytes, PAIR_BYTES) * PAIR_BYTES;
+  return bytes / machine->bandwidth[level] * (is_alone ? ALONE_SHARE : AHEAD_SHARE);
+}
+double depthwise_tile_cycles(const struct machine *machine, int64_t rows, int64_t vectors, double terms, double taps, double apart,
+                             double bytes) {
   double sums = (double)(rows * vectors), columns = (double)(rows - 1) * apart + taps;
   columns = columns < (double)rows * taps ? columns : (double)rows * taps; /* that lie apart: some are never met */
   double fmas = sums / machine->fma_rate, loads = (double)vectors * (columns / taps + 1) / machine->loads;
   double step = fmas > loads ? fmas : loads;
   step = step > LATENCY_CYCLES ? step : LATENCY_CYCLES;
+  step += bytes >= HALF_PAGE ? pixels_cycles(machine, columns / taps, (double)vectors, LEVEL_L2, true) : 0;
   return terms * step / TERM_SHARE + TILE_CYCLES + sums * STORE_CYCLES;
 }
 
 #define TESTED_FILTER_SHARE 0.10 /* of the peak */
-#define AHEAD_SHARE 0.4          /* of a line from the third cache: the rest was asked for before */
+#define STAGED_CYCLES 1.5        /* of a vector: its copy */
+#define SPILLED_BYTES 50         /* a cycle, of sums and loads that wait in memory */
 
 double depthwise_filter_plain_cycles(const struct machine *machine, double vectors, double terms) {
   return vectors * terms / machine->fma_rate / TESTED_FILTER_SHARE;
 }
-double depthwise_filter_cycles(const struct machine *machine, int64_t sums, double loads, double terms, double places, int64_t vectors,
-                               double bytes) {
-  double fmas = (double)sums / machine->fma_rate, pairs = divide_up((double)(vectors * machine->vector_bytes), PAIR_BYTES);
-  double far = bytes > (double)machine->bytes[LEVEL_L2] ? AHEAD_SHARE * places * pairs * PAIR_BYTES / machine->bandwidth[LEVEL_L3] : 0;
-  double step = fmas > loads / machine->loads ? fmas : loads / machine->loads;
-  return terms * ((step > LATENCY_CYCLES ? step : LATENCY_CYCLES) / TERM_SHARE + far);
+/* Parts of pairs are lost sooner. An image that is copied has its pixels one behind the other. */
+static double taps_far_cycles(const struct machine *machine, const struct taps_work *work) {
+  int level = work->bytes > (double)machine->bytes[LEVEL_L2] ? LEVEL_L3 : LEVEL_L2;
+  double pairs = work->vectors * (double)machine->vector_bytes / PAIR_BYTES, lone = HALF_PAGE * (pairs < 1 ? pairs : 1);
+  double far = pixels_cycles(machine, work->places, work->vectors, level, work->apart >= lone && !work->is_staged);
+  return far + (work->is_staged ? (work->places - 1) * work->vectors * STAGED_CYCLES : 0);
+}
+double depthwise_filter_cycles(const struct machine *machine, const struct taps_work *work) {
+  double spilled = work->sums + work->held - (double)machine->registers;
+  double fmas = work->sums / machine->fma_rate, loads = work->loads / machine->loads;
+  double step = (fmas > loads ? fmas : loads) + (spilled > 0 ? spilled * (double)machine->vector_bytes / SPILLED_BYTES : 0);
+  return work->terms * ((step > LATENCY_CYCLES ? step : LATENCY_CYCLES) / TERM_SHARE + taps_far_cycles(machine, work));
 }

@@ -187,14 +187,24 @@ double conv_plain_cycles(const struct machine *machine, double vectors, double t
 double conv_product_cycles(const struct machine *machine, const struct product_work *work);
 double conv_tile_cycles(const struct machine *machine, int64_t rows, int64_t vectors, double terms, enum filter_place place);
 double conv_copy_cycles(const struct machine *machine, double bytes, double turned);
-/* A depthwise one's tile: each row of `taps` meets columns of its image that overlap, neighbours of the tile `apart` columns from each
- * other. */
-double depthwise_tile_cycles(const struct machine *machine, int64_t rows, int64_t vectors, double terms, double taps, double apart);
-/* The gradient of a depthwise filter under a test, as conv_plain_cycles has it; and by tiles: `sums` vectors, each of `terms`; vectors that
- * are loaded for a term of all. A term meets so many places of a pixel each, in which `vectors` lie side by side; `bytes`: of all
- * images. */
+/* A depthwise one's tile: each row of `taps` meets columns of its image that overlap, neighbours of the tile `apart` columns and `bytes`
+ * from each other. */
+double depthwise_tile_cycles(const struct machine *machine, int64_t rows, int64_t vectors, double terms, double taps, double apart,
+                             double bytes);
+/* The gradient of a depthwise filter under a test, as conv_plain_cycles has it. */
 double depthwise_filter_plain_cycles(const struct machine *machine, double vectors, double terms);
-double depthwise_filter_cycles(const struct machine *machine, int64_t sums, double loads, double terms, double places, int64_t vectors,
-                               double bytes);
+/* One by tiles, each of all pixels for some vectors of channels. */
+struct taps_work {
+  double sums;    /* vectors that are summed up */
+  double held;    /* vectors that a turn keeps for the next one, beside these */
+  double loads;   /* vectors that are loaded for a term of all sums */
+  double terms;   /* of each sum */
+  double vectors; /* that lie side by side in a pixel */
+  double places;  /* pixels of both factors that come with a term */
+  double apart;   /* bytes between pixels */
+  double bytes;   /* of all images of both factors */
+  bool is_staged; /* the image's part is copied before it is read */
+};
+double depthwise_filter_cycles(const struct machine *machine, const struct taps_work *work);
 
 #endif

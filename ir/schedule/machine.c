@@ -128,3 +128,11 @@ struct machine machine_strict(const struct machine *machine) {
   strict.is_strict = true;
   return strict;
 }
+struct machine machine_narrow(const struct machine *machine, uint32_t vector_bytes) {
+  struct machine narrow_one = *machine;
+  if (vector_bytes >= machine->vector_bytes)
+    return narrow_one;
+  narrow_one.vector_bytes = vector_bytes;
+  narrow_one.fma_rate = machine->fma_rate < 2 ? 2 : machine->fma_rate;
+  return narrow_one;
+}

@@ -34,6 +34,8 @@ struct machine {
 
 /* The same for --math strict: products round by themselves. */
 struct machine machine_strict(const struct machine *machine);
+/* The same one with vectors of at most so many bytes; of those that are shorter than its longest it starts two multiply-adds a cycle. */
+struct machine machine_narrow(const struct machine *machine, uint32_t vector_bytes);
 /* The machine of a --cpu name, also one that LLVM alone knows; NULL and "native": the one at hand. Never NULL. */
 const struct machine *machine_find(const char *cpu);
 

@@ -86,6 +86,10 @@ struct choice_case {
   ")])) } c[i0,i1] = v0 } } }"
 
 /* 3 x 3, or `taps` of one channel; the image is padded before, its columns and channels are one dimension */
+#define PANELED_IMAGES                                                                                                                 \
+  "kernel k(in a: f32[n0,16,512], in b: f32[2,3,96,16], out c: f32[n0,14,14,32]) sizes 1 { par i0 < n0 { par i1 < 14 { par i2 < 14 { " \
+  "par i3 < 32 { var v0: f32 = 0:f32 red i4 < 3 { red i5 < 96 { v0 = add(v0, mul(a[i0,add(i1, i4),add(mul(i2, 32), i5)], "             \
+  "b[floordiv(i3, 16),i4,i5,floormod(i3, 16)])) } } c[i0,i1,i2,i3] = v0 } } } } }"
 #define FILTER(taps, rows, columns, images, high, wide, padded, line, pixel)                                                           \
   "kernel k(in a: f32[" images "," padded "," line "], in b: f32[" images "," high "," wide "," columns "], out c: f32[" taps "," rows \
   "," columns "]) { par i0 < " taps " { par i1 < " rows " { par i2 < " columns " { var v0: f32 = 0:f32 red i3 < " images               \
@@ -437,6 +441,10 @@ static const struct choice_case cases[] = {
    "order ba no m nj ni; stage b at no by nj k ni -> pj pk pi; order pk pj pi; fetch b at pk ahead 16; split m 6 -> mo mi tail cut 4 2 1"},
   {"an open number of terms, in place, and in blocks", ACROSS_OPEN("1024", "2048"), "x86-64-v3",
    "run ni lanes else: name i0 i1 i2 -> m n k; fma; split n 16 -> ns ni"},
+  {"few outputs: short vectors", PADDED("2", "12", "16", "3", "14", "224", "48"), "x86-64-v4",
+   "split w 12 -> wo wi; split m 4 -> mo mi; order ba bb mo wo wi mi; sink wi mi under ka kb in register; run ba bb tasks"},
+  {"rows are the columns of an open number of images", PANELED_IMAGES, "x86-64-v4",
+   "-> ba bb m n ka kb; fma; split n 16 -> no ni; order ba bb no m ni; split m 12 -> mo mi tail cut 2"},
   {"a column of taps: all of them are copied", COLUMN("2", "16", "512", "512"), "x86-64-v3", "stage b at mo by .0 kb mi -> mp0 kbp mp"},
   {"phases of a gradient, each by itself", PHASES, "x86-64-v3", "stage b at mo"},
   {"by channel, channels innermost", BY_CHANNEL("56", "128"), "x86-64-v4",
@@ -450,6 +458,13 @@ static const struct choice_case cases[] = {
   {"taps without multiply-add, channels that fill no vector", TAPS("3", "26", "17"), "x86-64",
    "m n h w; split m 4 -> mo mi; order mo y x mi; sink y x mi under n h w in register; cut h at 1 25 -> hp0 hp1 hp2; split w 8 -> wo wi; "
    "cut wo at 1 3 -> wop0 wop1 wop2; run mo tasks"},
+  {"a small image is copied, pixels behind each other", TAPS("3", "7", "512"), "x86-64-v4",
+   "sink y x mi under n h w in register; stage a at n by .1 .2 mi -> ph pw pm; cut h at 1 6 -> hp0 hp1 hp2"},
+  {"by parts of a pair of lines sooner", TAPS("3", "14", "256"), "x86-64-v3",
+   "split m 8 -> mo mi; order mo y x mi; sink y x mi under n h w "
+   "in register; stage a at n by .1 .2 mi -> ph pw pm"},
+  {"taps whose sums leave no registers for what is read again", TAPS("11", "26", "32"), "x86-64-v4",
+   "split m 16 -> mo mi; order y mo x mi"},
   {"taps that reach far", TAPS("9", "26", "32"), "x86-64-v4", "split w 8 -> wo wi; cut wo at 1 2 3 -> wop0 wop1 wop2 wop3"},
   {"statistics of channels: parts, in the order of memory", MOMENTS("8", "32", "64", ""), "x86-64-v4",
    "split i0 64 -> ro0 ri0; fuse i1 i2 -> pt; part pt 16 -> po pi ps; sink ri0 under pi i3 in register; fuse i4 i5 -> pt0_1; part pt0_1 16 "
