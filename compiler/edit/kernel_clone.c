@@ -2,6 +2,7 @@
  * bound to, and loads replaced on the way. */
 #include "compiler/edit/kernel_clone.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -138,7 +139,7 @@ static expr_id inline_load(struct source *s, const struct expr *load) {
   const struct kernel *k = s->node->kernel;
   const struct producer *p = s->producer;
   struct source inner = source_make(s->to, p->node);
-  for (int i = 0; i < load->count; i++) {
+  for (int i = 0; i < load->count && !p->is_uniform; i++) {
     expr_id at = map_expr(s, k->operands.items[load->first + (uint32_t)i]);
     const struct expr *index = expr_get(p->node->kernel, p->index[i]);
     if (index->op == SCALAR_LOCAL)
@@ -277,9 +278,71 @@ static void map_stmt(struct source *s, const struct stmt *from, struct stmt **ta
   }
 }
 
+/* How often the block, or another around it, sets the variable. */
+static int count_sets(const struct stmt *s, uint32_t local) {
+  int count = 0;
+  for (; s; s = s->next)
+    count += (s->kind == STMT_SET && s->local == local) + count_sets(s->body, local) + count_sets(s->otherwise, local);
+  return count;
+}
+/* What a term is in the new kernel, where it is one number. */
+static bool is_number(struct source *s, expr_id e, double *number) {
+  const struct expr *x = expr_get(s->node->kernel, e);
+  int64_t bits;
+  expr_id made = NO_EXPR;
+  if (x->op == SCALAR_CONST)
+    made = map_expr(s, e);
+  else if (x->op == SCALAR_LOAD && x->imm == (int64_t)s->replaced && s->producer->is_uniform)
+    made = inline_load(s, x);
+  if (made == NO_EXPR || !expr_is_const(s->to->kernel, made, &bits))
+    return false;
+  *number = expr_bits_to_double((enum dtype)x->dtype, bits);
+  return true;
+}
+/* The turns of red loops, one in the other, whose extents are known and in which there is nothing but `set`; 0: they are something else. */
+static double known_turns(struct source *s, const struct stmt *loop, const struct stmt **set) {
+  double turns = 1;
+  for (; loop && loop->kind == STMT_FOR && loop->loop == LOOP_RED; loop = loop->body) {
+    int64_t extent;
+    const struct expr *x = expr_get(s->node->kernel, loop->value);
+    bool is_known = (x->op == SCALAR_CONST || x->op == SCALAR_SIZE) && expr_is_const(s->to->kernel, map_expr(s, loop->value), &extent);
+    if (!is_known || extent < 1 || !loop->body || loop->body->next)
+      return 0;
+    turns *= (double)extent;
+  }
+  *set = loop;
+  return loop && loop->kind == STMT_SET ? turns : 0;
+}
+/* The sum of one whole number over known loops, as of weights that are all 1, is known where no addition would round: by the variable and
+ * the loops behind it. */
+static bool is_count(struct source *s, const struct stmt *var, double *sum) {
+  const struct kernel *k = s->node->kernel;
+  enum dtype dtype = k->locals.items[var->local].dtype;
+  double most = dtype == DTYPE_FLOAT ? 0x1p24 : dtype == DTYPE_DOUBLE ? 0x1p53 : 0, start, term;
+  const struct stmt *set;
+  double turns = most > 0 ? known_turns(s, var->next, &set) : 0;
+  if (turns == 0 || set == var->next || set->local != var->local || expr_get(k, set->value)->op != SCALAR_ADD ||
+      count_sets(k->body, var->local) != 1)
+    return false;
+  expr_id a = expr_operand(k, set->value, 0), b = expr_operand(k, set->value, 1);
+  if (!expr_is_local(k, a, var->local) && !expr_is_local(k, b, var->local))
+    return false;
+  if (!is_number(s, var->value, &start) || !is_number(s, expr_is_local(k, a, var->local) ? b : a, &term))
+    return false;
+  *sum = start + turns * term;
+  return term == floor(term) && start == floor(start) && fabs(start) + turns * fabs(term) <= most;
+}
+
 static void map_block(struct source *s, const struct stmt *from, struct stmt **tail, const struct store_hook *hook) {
-  for (; from; from = from->next)
+  double sum;
+  for (; from; from = from->next) {
+    if (from->kind == STMT_VAR && is_count(s, from, &sum)) {
+      s->local[from->local] = expr_float(s->to->kernel, s->node->kernel->locals.items[from->local].dtype, sum);
+      from = from->next;
+      continue;
+    }
     map_stmt(s, from, tail, hook);
+  }
 }
 
 /* ---- entry points ---- */

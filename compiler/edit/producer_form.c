@@ -59,6 +59,15 @@ static uint32_t count_outputs(const struct flow_node *n, uint32_t *buffer) {
   return count;
 }
 
+#define UNIFORM_DEPTH 3 /* of the expressions that are looked into: a constant, a cast of one, an element at a constant place */
+
+static bool is_uniform(const struct kernel *k, expr_id e, int depth) {
+  const struct expr *x = expr_get(k, e);
+  bool same = depth > 0 && x->op != SCALAR_LOCAL;
+  for (int i = 0; same && i < x->count; i++)
+    same = is_uniform(k, expr_operand(k, e, i), depth - 1);
+  return same;
+}
 static bool form_of(const struct flow_node *n, struct producer *out) {
   const struct kernel *k = n->kernel;
   const struct stmt *s;
@@ -74,6 +83,7 @@ static bool form_of(const struct flow_node *n, struct producer *out) {
     out->index_count = s->index_count;
     out->value[0] = s->value;
     out->value[1] = complex ? second->value : NO_EXPR;
+    out->is_uniform = is_uniform(k, s->value, UNIFORM_DEPTH) && (!complex || is_uniform(k, second->value, UNIFORM_DEPTH));
     return true;
   }
   if (!block_is_plain(s) || complex)

@@ -14,6 +14,7 @@ struct producer {
   int index_count;
   expr_id value[2]; /* what it stores (parts) */
   bool is_map, is_reduction;
+  bool is_uniform; /* a map whose elements are all alike: nothing in it moves */
 };
 
 /* False: the node is no such kernel. */

@@ -4,7 +4,8 @@
  *   constants  a scalar that is known while compiling is written into the expressions
  *   inline     a producer that is one expression for each element (`map`) takes the place of the loads of its value. Where an
  *              element is loaded more than once (a matrix product's operand, a broadcast), or by several kernels, only
- *              what costs no more than a load is repeated: views, casts, a little arithmetic
+ *              what costs no more than a load is repeated: views, casts, a little arithmetic. What is the same everywhere
+ *              is so in any shape
  *   epilogue   a map over results of a reduction or contraction is applied where those are stored; of them only what others want
  *              is stored then. Only so many different ones for a program: behind that products stay by themselves, where all of
  *              one form are one kernel (share.c)
@@ -115,7 +116,7 @@ static bool may_inline(const struct fuser *fu, const struct producer *p, const s
   const struct kernel *k = c->kernel;
   value_id v = p->node->args[p->buffer].value;
   if (!p->is_map || p->node->task != c->task || !nodes_same_guards(p->node, c) || reads_what_is_updated(fu->flow, p->node, c) ||
-      !same_shape(fu->flow, p->node, p->buffer, c, buffer))
+      !(p->is_uniform || same_shape(fu->flow, p->node, p->buffer, c, buffer)))
     return false;
   if (k->exprs.count + p->node->kernel->exprs.count > FUSE_EXPRS || k->buffers.count + p->node->kernel->buffers.count > FUSE_BUFFERS)
     return false;

@@ -15,6 +15,8 @@
 
 #define SHORT_VECTORS 4 /* of a row; its rest weighs */
 #define MAP_TURNS_MIN 4 /* that run together, where nothing is summed up */
+#define GUESS_SHARE 0.3 /* of what iterations cost one by one */
+#define GUESS_COST 2
 #define WRITTEN_MOST 64 /* operations of a loop among lanes whose turns are written one after the other */
 
 struct chooser {
@@ -121,6 +123,14 @@ static void move_group(struct chain *chain, int from, int to) {
   order_groups(chain, order);
 }
 
+/* Cycles of an iteration. An open number of them is a guess, often many times too high: vectors whose lanes are loaded one by one, which
+ * gain little in any case, then count as more than they are said to cost. */
+static double lanes_cost(const struct chooser *c, const struct chain *chain, int group, const struct vector_plan *plan) {
+  bool is_known = true;
+  for (int i = chain->groups[group].first; i <= chain->groups[group].last; i++)
+    is_known = is_known && expr_is_const(c->k, chain->loops[i]->value, NULL);
+  return plan->cost / trips_of(c, chain, group) * (is_known || plan->share <= GUESS_SHARE ? 1 : GUESS_COST);
+}
 /* The group that makes the best vectors goes innermost; false: none does. */
 static bool take_lanes(struct chooser *c, struct chain *chain, struct vector_plan *out) {
   double all = 1, best;
@@ -130,9 +140,9 @@ static bool take_lanes(struct chooser *c, struct chain *chain, struct vector_pla
   best = all * block_operations(&c->costs, chain->inside);
   for (int i = chain->group_count - 1; i >= 0; i--) {
     struct vector_plan plan;
-    double trips = trips_of(c, chain, i);
-    if (vector_plan_make(&c->costs, local_of(chain, i), true, trips, chain->inside, 0, &plan) && plan.cost * all / trips < best) {
-      best = plan.cost * all / trips;
+    if (vector_plan_make(&c->costs, local_of(chain, i), true, trips_of(c, chain, i), chain->inside, 0, &plan) &&
+        all * lanes_cost(c, chain, i, &plan) < best) {
+      best = all * lanes_cost(c, chain, i, &plan);
       chosen = i;
       *out = plan;
     }

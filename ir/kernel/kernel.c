@@ -247,6 +247,18 @@ static expr_id simplify_integer(struct kernel *k, enum scalar_op op, expr_id a, 
   }
 }
 
+/* A product with 1, or what is divided by it, is the other factor, in every bit. */
+static expr_id simplify_float(struct kernel *k, enum scalar_op op, expr_id a, expr_id b) {
+  bool has_one[2] = {false, false};
+  const expr_id of[2] = {a, b};
+  for (int i = 0; i < 2; i++) {
+    int64_t bits;
+    has_one[i] = expr_is_const(k, of[i], &bits) && expr_bits_to_double((enum dtype)k->exprs.items[of[i]].dtype, bits) == 1;
+  }
+  if (has_one[1] && (op == SCALAR_MUL || op == SCALAR_DIV))
+    return a;
+  return has_one[0] && op == SCALAR_MUL ? b : NO_EXPR;
+}
 static expr_id simplify_bool(struct kernel *k, enum scalar_op op, expr_id a, expr_id b) {
   if (op == SCALAR_AND) {
     if (is_int_const(k, a, 1) || is_int_const(k, b, 0))
@@ -275,7 +287,7 @@ static expr_id simplify(struct kernel *k, enum scalar_op op, enum dtype dtype, c
   enum dtype in = k->exprs.items[o[0]].dtype;
   bool integers = !dtype_is_float(in) && in != DTYPE_STRING && !dtype_is_float(dtype) && dtype != DTYPE_STRING;
   if (!integers)
-    return NO_EXPR;
+    return count == 2 && dtype_is_float(in) ? simplify_float(k, op, o[0], o[1]) : NO_EXPR;
   int64_t values[3] = {0};
   bool all = true;
   for (int i = 0; i < count; i++)

@@ -61,6 +61,12 @@ static const struct vectors_case {
   {"x86-64-v4", false,
    "in a: f32[n0,512], out b: f32[n0]) sizes 1 { par i0 < n0 { var v0: f32 = 0:f32 red i1 < 512 { v0 = add(v0, a[i0,i1]) } b[i0] = v0 }",
    "  par i0 < n0 {\n    var v0: f32 = 0:f32\n    red i1 < 512 vectors 64 {\n      v0 = add(v0, a[i0,i1])\n    }\n    b[i0] = v0\n  }\n"},
+  /* also over an open number of images, whose elements lanes would load one by one; */
+  {"x86-64-v4", false,
+   "in a: f32[n0,1024,8,8], out b: f32[n0,8]) sizes 1 { par i0 < n0 { par i1 < 8 { var v0: f32 = 0:f32 red i2 < 1024 { red i3 < 8 { "
+   "v0 = add(v0, a[i0,i2,i1,i3]) } } b[i0,i1] = v0 } }",
+   "  par i0 < n0 {\n    par i1 < 8 {\n      var v0: f32 = 0:f32\n      red i2 < 1024 vectors 64 {\n        red i3 < 8 unroll {\n"
+   "          v0 = add(v0, a[i0,i2,i1,i3])\n        }\n      }\n      b[i0,i1] = v0\n    }\n  }\n"},
   /* not where its order is to be kept; a maximum has none */
   {"x86-64-v4", true,
    "in a: f32[512], out b: f32[], out c: f32[]) { var v0: f32 = 0:f32 red i0 < 512 { v0 = add(v0, mul(a[i0], a[i0])) } b[] = v0 "

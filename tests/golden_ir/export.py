@@ -81,6 +81,15 @@ def value_in_two_shapes():
     tf.exp(tf.reshape(tf.matmul(x_of(6, 8, name="x_1"), tf.ones([8, 4])), [4, 6])[:, 2:5], name="z")
 
 
+@case("fuse", "--entry", "main: x -> mean")
+def weights_of_ones():
+    """As a normalisation of groups, of an open number of images: what is 1 everywhere is so in any shape, and its sum is known."""
+    x = tf.tanh(x_of(None, 4, 6))
+    weights = tf.reshape(tf.ones_like(x), [-1, 4, 2, 3])
+    total = tf.reduce_sum(weights, [1, 3], keepdims=True)
+    tf.divide(tf.reduce_sum(weights * tf.reshape(x, [-1, 4, 2, 3]), [1, 3], keepdims=True), total, name="mean")
+
+
 @case("fuse", "--cpu", "x86-64-v4", "--entry", "main: q, k, v, g -> y")
 def softmax_gradient():
     """Of one image: its loop of one turn repeats nothing. What a product's gradient is multiplied by goes into the sum that takes it."""
