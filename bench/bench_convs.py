@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Convolutions of well-known nets, forward (y), backward to the input (dx) and to the filter (dw), beside TensorFlow and oneDNN on one core.
+"""Convolutions of well-known nets, forward (y), backward to the input (dx) and to the filter (dw), beside TensorFlow and oneDNN, on one
+core.
 
     python3 bench/bench_convs.py [--tfc build/tfc] [--python PYTHON] [--rounds 3] [--seconds 0.1] [--batch 2] [--dtype bfloat16]
                                  [PART OF A NAME...]

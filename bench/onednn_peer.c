@@ -3,8 +3,8 @@
  *   conv f32|bf16 IMAGES HEIGHT WIDTH CHANNELS OUTPUTS TAPS_H TAPS_W STRIDE BEFORE_H BEFORE_W OUT_H OUT_W     answers "ready"
  *   y|dx|dw STEPS                                        answers the processor's seconds of one step, the least of both layouts
  *
- * OUTPUTS 0: depthwise. Each form is made twice: of images as TensorFlow has them (NHWC), and of the layout that oneDNN asks for; filters are as
- * it asks for in both, and nothing is counted for turning operands to and fro. Which is the faster is timed anew for each answer. */
+ * OUTPUTS 0: depthwise. Each form is made twice: of images as TensorFlow has them (NHWC), and of the layout that oneDNN asks for; filters
+ * are as it asks for in both, and nothing is counted for turning operands to and fro. Which is the faster is timed anew for each answer. */
 #include <dnnl.h>
 #include <stdio.h>
 #include <stdlib.h>

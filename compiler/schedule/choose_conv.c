@@ -90,7 +90,8 @@ static bool find_sizes(struct conv *v) {
   v->wide = c->axes[v->columns].extent;
   v->width = c->axes[c->lanes].extent;
   v->lanes = lanes_for(v->n, c->dtype, v->width);
-  return v->wide > 0 && v->width > 0 && (v->taps < 0 || c->axes[v->taps].extent > 0);
+  bool are_sums = v->is_along && v->width < v->lanes; /* few outputs of a filter along the sum: plain loops have vectors of terms */
+  return v->wide > 0 && v->width > 0 && (c->test || !are_sums) && (v->taps < 0 || c->axes[v->taps].extent > 0);
 }
 /* Factors as they are loaded, or pairs of bfloat16: a filter of which the loops' taps are copied may be computed. */
 static bool has_factors(struct conv *v) {

@@ -123,7 +123,7 @@ static void move_group(struct chain *chain, int from, int to) {
   order_groups(chain, order);
 }
 
-/* Cycles of an iteration. An open number of them is a guess, often many times too high: vectors whose lanes are loaded one by one, which
+/* Operations of an iteration. An open number of them is a guess, often many times too high: vectors whose lanes are loaded one by one, which
  * gain little in any case, then count as more than they are said to cost. */
 static double lanes_cost(const struct chooser *c, const struct chain *chain, int group, const struct vector_plan *plan) {
   bool is_known = true;

@@ -443,6 +443,11 @@ static const struct choice_case cases[] = {
    "run ni lanes else: name i0 i1 i2 -> m n k; fma; split n 16 -> ns ni"},
   {"few outputs: short vectors", PADDED("2", "12", "16", "3", "14", "224", "48"), "x86-64-v4",
    "split w 12 -> wo wi; split m 4 -> mo mi; order ba bb mo wo wi mi; sink wi mi under ka kb in register; run ba bb tasks"},
+  {"few outputs of a filter along the sum: vectors of terms",
+   "kernel k(in a: f32[2,14,14,32], in b: f32[3,3,3,32], out c: f32[2,12,12,3]) { par i0 < 2 { par i1 < 12 { par i2 < 12 { par i3 < 3 { "
+   "var v0: f32 = 0:f32 red i4 < 3 { red i5 < 3 { red i6 < 32 { v0 = add(v0, mul(a[i0,add(i1, i4),add(i2, i5),i6], b[i4,i5,i3,i6])) } } } "
+   "c[i0,i1,i2,i3] = v0 } } } } }",
+   "x86-64-v4", NULL},
   {"rows are the columns of an open number of images", PANELED_IMAGES, "x86-64-v4",
    "-> ba bb m n ka kb; fma; split n 16 -> no ni; order ba bb no m ni; split m 12 -> mo mi tail cut 2"},
   {"a column of taps: all of them are copied", COLUMN("2", "16", "512", "512"), "x86-64-v3", "stage b at mo by .0 kb mi -> mp0 kbp mp"},
