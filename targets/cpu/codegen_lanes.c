@@ -103,9 +103,15 @@ static void emit_checked_loop(struct codegen *c, const struct stmt *loop, value 
   loop_end(c, &scalar);
 }
 
+/* The turns from begin to end: an extent may be below 0, as that of a part of a range which begins behind its end. */
+static value turns_between(struct codegen *c, value begin, value end) {
+  value turns = LLVMBuildNSWSub(c->b, end, begin, "");
+  bool is_known = LLVMIsAConstantInt(turns) && LLVMConstIntGetSExtValue(turns) >= 0;
+  return is_known ? turns : call_intrinsic(c, "llvm.smax", c->m->i64, (value[]){turns, const_i64(c, 0)}, 2);
+}
 /* A long body is written once, with a mask all the way. */
 void emit_vectors(struct codegen *c, const struct stmt *loop, value begin, value end, const struct vector_plan *plan, bool exact) {
-  value whole = LLVMBuildAnd(c->b, LLVMBuildNSWSub(c->b, end, begin, ""), const_i64(c, -(int64_t)plan->lanes), "");
+  value whole = LLVMBuildAnd(c->b, turns_between(c, begin, end), const_i64(c, -(int64_t)plan->lanes), "");
   bool masked = !exact && plan->is_long;
   value whole_end = exact || masked ? end : LLVMBuildNSWAdd(c->b, begin, whole, "");
   if (plan->has_check) {
