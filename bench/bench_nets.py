@@ -130,6 +130,54 @@ def attention(tf, keras, x):
     return tf.reduce_mean(tf.square(keras.layers.LayerNormalization()(x + y)))
 
 
+def encoder(width, heads, layers, words):
+    """A language model's layers over rows of word numbers."""
+    def build(tf, keras, x):
+        make = keras.layers
+        y = make.Embedding(words, width)(tf.cast(x, tf.int32)) + make.Embedding(int(x.shape[1]), width)(tf.range(int(x.shape[1])))
+        for _ in range(layers):
+            z = make.LayerNormalization()(y)
+            y = y + make.MultiHeadAttention(heads, width // heads)(z, z)
+            y = y + make.Dense(width)(make.Dense(4 * width, activation="gelu")(make.LayerNormalization()(y)))
+        logits = make.Dense(words)(make.LayerNormalization()(y))
+        labels = tf.zeros(tf.shape(logits)[:2], tf.int32)
+        return tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits))
+    return build
+
+
+def group_norm(tf, keras, x):
+    y = keras.layers.Conv2D(64, 3, padding="same")(x)
+    for _ in range(2):
+        y = y + keras.layers.Conv2D(64, 3, padding="same")(tf.nn.silu(keras.layers.GroupNormalization(8)(y)))
+    return tf.reduce_mean(tf.square(y))
+
+
+def super_resolution(tf, keras, x):
+    def conv(n, y, **options):
+        return keras.layers.Conv2D(n, 3, padding="same", **options)(y)
+    first = y = conv(32, x)
+    for _ in range(4):
+        y = y + 0.1 * conv(32, conv(32, y, activation="relu"))
+    return tf.reduce_mean(tf.abs(conv(3, tf.nn.depth_to_space(conv(128, y + first), 2))))
+
+
+def style(tf, keras, x):
+    """Layers of one image's statistics, borders that mirror it, and nine taps a side for three colours."""
+    def conv(n, taps, y, strides=1):
+        y = tf.pad(y, [[0, 0], [taps // 2] * 2, [taps // 2] * 2, [0, 0]], "REFLECT")
+        y = keras.layers.Conv2D(n, taps, strides=strides)(y)
+        mean, variance = tf.nn.moments(y, [1, 2], keepdims=True)
+        return (y - mean) * tf.math.rsqrt(variance + 1e-5)
+    y = x
+    for n, taps, strides in ((32, 9, 1), (64, 3, 2), (128, 3, 2)):
+        y = tf.nn.relu(conv(n, taps, y, strides))
+    for _ in range(3):
+        y = y + conv(128, 3, tf.nn.relu(conv(128, 3, y)))
+    for n in (64, 32):
+        y = tf.nn.relu(conv(n, 3, keras.layers.UpSampling2D(2)(y)))
+    return tf.reduce_mean(tf.square(tf.tanh(conv(3, 9, y))))
+
+
 def block_lstm(tf, keras, x):
     from tensorflow.python.ops import gen_rnn_ops
     n = 128
@@ -156,6 +204,15 @@ NETS = {
     "densenet121_64_train": (application("DenseNet121"), image(2, 64, 64, 3), True),
     "vgg16_64_train": (application("VGG16"), image(4, 64, 64, 3), True),
     "xception_96": (application("Xception"), image(2, 96, 96, 3), False),
+    "convnext_64_train": (application("ConvNeXtTiny"), image(2, 64, 64, 3), True),
+    "efficientnetv2b0_96_train": (application("EfficientNetV2B0"), image(4, 96, 96, 3), True),
+    "regnety004_96_train": (application("RegNetY004"), image(4, 96, 96, 3), True),
+    "mobilenet_96_train": (application("MobileNet"), image(16, 96, 96, 3), True),
+    "nasnetmobile_224": (application("NASNetMobile"), image(1, 224, 224, 3), False),
+    "encoder_train": (encoder(128, 2, 2, 3000), 3000 * image(8, 128), True),
+    "group_norm_train": (group_norm, image(4, 32, 32, 16), True),
+    "super_resolution_train": (super_resolution, image(4, 48, 48, 3), True),
+    "style_256": (style, image(1, 256, 256, 3), False),
     "ssim_train": (ssim, image(4, 64, 64, 3), True),
     "conv_lstm_train": (conv_lstm, image(4, 8, 24, 24, 4), True),
     "grouped_train": (grouped, image(8, 32, 32, 16), True),

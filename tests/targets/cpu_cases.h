@@ -20,10 +20,6 @@ struct text_case {
   }
 
 static const struct text_case texts[] = {
-  /* parts of a sum of which the last have fewer than no turns */
-  {"kernel parts(in a: f32[n0,3], out b: f32[16,3]) sizes 1 { par i0 < 16 { par i1 < 3 { var v0: f32 = 0:f32 %0 = floordiv(add(n0, 15), 16) "
-   "red i2 < min(%0, sub(n0, mul(i0, %0))) vectors 64 { v0 = add(v0, a[add(mul(i0, %0), i2),i1]) } b[i0,i1] = v0 } } }",
-   {{1}, {3}, {17}, {100}, {121}, {-1}}},
   /* element-wise, with rows, broadcasts and symbolic sizes */
   {"kernel map(in a: f32[n0], out b: f32[n0]) sizes 1 { par i0 < n0 { b[i0] = div(1:f32, add(1:f32, exp(neg(a[i0])))) } }", SIZES},
   {"kernel bias(in a: f32[n0,n1], in b: f32[n1], out c: f32[n0,n1]) sizes 2 { par i0 < n0 { par i1 < n1 {"
@@ -240,6 +236,10 @@ static const struct text_case texts[] = {
    " var v0: f32 = 0:f32 red i4 < 3 { red i5 < 3 { v0 = add(v0, mul(a[i0,add(i1, i4),add(i2, i5),i3], b[i4,i5,i3])) } } "
    "c[i0,i1,i2,i3] = v0 } } } } }",
    {{1}, {8}, {33}, {64}, {-1}}},
+  /* parts of a sum of which the last have fewer than no turns */
+  {"kernel parts(in a: f32[n0], out b: f32[16]) sizes 1 { par i0 < 16 { var v0: f32 = 0:f32 %0 = floordiv(add(n0, 15), 16) "
+   "red i1 < min(%0, sub(n0, mul(i0, %0))) { v0 = add(v0, a[add(mul(i0, %0), i1)]) } b[i0] = v0 } }",
+   {{1}, {3}, {17}, {100}, {121}, {-1}}},
 };
 #define TEXT_COUNT (sizeof texts / sizeof *texts)
 

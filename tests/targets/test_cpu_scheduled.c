@@ -241,6 +241,18 @@ static void check_assembly(const struct tile_case *t, const char *text, const ch
     fail_msg("%s: %s %dx%d: no loop with multiply-adds", t->cpu, what, t->rows, t->lanes);
   arena_deinit(&arena);
 }
+/* What the target writes for the kernel with these steps applied. */
+static char *emitted(const char *text, const char *steps, const char *cpu, const char *kind, struct arena *arena) {
+  struct kernel *k = NULL;
+  struct schedule s = {0};
+  assert_int_equal(schedule_parse(steps, arena, &s), OK);
+  assert_int_equal(schedule_apply(parsed(text, arena), &s, arena, &k), OK);
+  struct target_unit unit = {.kernels = &k, .count = 1};
+  struct target_options options = {.cpu = cpu};
+  char *written;
+  assert_int_equal(target_find("cpu")->emit(&options, &unit, kind, arena, &written), OK);
+  return written;
+}
 /* Pairs of bfloat16 are one instruction where the CPU has it: 8 rows by 2 vectors of them in the innermost loop, beside which nothing is
  * multiplied. */
 static void pairs_are_instructions(void **state) {
@@ -259,14 +271,7 @@ static void pairs_are_instructions(void **state) {
   for (size_t i = 0; i < sizeof cpus / sizeof *cpus; i++) {
     struct arena arena;
     arena_init(&arena);
-    struct kernel *k = NULL;
-    struct schedule s = {0};
-    assert_int_equal(schedule_parse(steps, &arena, &s), OK);
-    assert_int_equal(schedule_apply(parsed(text, &arena), &s, &arena, &k), OK);
-    struct target_unit unit = {.kernels = &k, .count = 1};
-    struct target_options options = {.cpu = cpus[i].cpu};
-    char *assembly;
-    assert_int_equal(target_find("cpu")->emit(&options, &unit, "asm", &arena, &assembly), OK);
+    const char *assembly = emitted(text, steps, cpus[i].cpu, "asm", &arena);
     int pairs = 0, multiplies = 0;
     for (const char *line = assembly; (line = strchr(line, '\n')); line++) {
       pairs += strncmp(line, "\n\tvdpbf16ps", 11) == 0;
@@ -287,16 +292,8 @@ static void taps_load_each_place_once(void **state) {
   static const char steps[] = "name i0 i1 i2 -> x m w; fma; sink x m under w in register; run x w unroll; run m lanes";
   struct arena arena;
   arena_init(&arena);
-  struct kernel *k = NULL;
-  struct schedule s = {0};
-  assert_int_equal(schedule_parse(steps, &arena, &s), OK);
-  assert_int_equal(schedule_apply(parsed(text, &arena), &s, &arena, &k), OK);
-  struct target_unit unit = {.kernels = &k, .count = 1};
-  struct target_options options = {.cpu = "x86-64-v4"};
-  char *written;
-  assert_int_equal(target_find("cpu")->emit(&options, &unit, "llvm", &arena, &written), OK);
   int loads = 0;
-  for (const char *at = written; (at = strstr(at, "load <16 x float>")); at++)
+  for (const char *at = emitted(text, steps, "x86-64-v4", "llvm", &arena); (at = strstr(at, "load <16 x float>")); at++)
     loads++;
   assert_int_equal(loads, 16);
   arena_deinit(&arena);
