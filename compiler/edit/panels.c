@@ -136,9 +136,39 @@ static struct kernel *unpack_kernel(const struct panels *p, enum dtype dtype, st
   return k;
 }
 
+/* Panels that have nothing but the lanes in them. */
+static bool are_whole(const struct panels *p) {
+  return p->first == 0 && p->count == p->dims[p->lanes] && p->count % p->width == 0;
+}
 struct kernel *panels_back_kernel(const struct panels *p, enum dtype dtype, struct arena *arena) {
   struct producer unused = {0};
-  return unpack_kernel(p, dtype, arena, &unused);
+  if (!are_whole(p))
+    return unpack_kernel(p, dtype, arena, &unused);
+  struct kernel *k = kernel_create(arena, "Unpack");
+  int64_t sizes[LIMIT_RANK + 1];
+  expr_id at[LIMIT_RANK], from[LIMIT_RANK + 1];
+  panels_sizes(p, sizes);
+  uint32_t packed = kernel_add_buffer(k, dtype, BUFFER_IN, p->rank + 1, sizes),
+           dense = kernel_add_buffer(k, dtype, BUFFER_OUT, p->rank, p->dims);
+  struct stmt **tail = &k->body;
+  for (int i = 0; i < p->rank; i++) { /* panels and their lanes are loops: no quotients, and what lies side by side can be seen */
+    bool is_split = i == p->lanes;
+    struct stmt *loop = stmt_for(k, tail, LOOP_PAR, expr_int(k, DTYPE_INT64, is_split ? sizes[p->outer] : p->dims[i]));
+    at[i] = expr_local(k, loop->local);
+    tail = &loop->body;
+    if (!is_split)
+      continue;
+    struct stmt *lane = stmt_for(k, tail, LOOP_PAR, expr_int(k, DTYPE_INT64, p->width));
+    tail = &lane->body;
+    from[p->outer] = at[i];
+    from[p->rank] = expr_local(k, lane->local);
+    at[i] = expr_binary(k, SCALAR_ADD, expr_binary(k, SCALAR_MUL, at[i], expr_int(k, DTYPE_INT64, p->width)), from[p->rank]);
+  }
+  for (int i = 0, other = 0; i < p->rank; i++)
+    if (i != p->outer)
+      from[i] = at[p->order[other++]];
+  stmt_store(k, tail, dense, 0, at, p->rank, expr_load(k, packed, 0, from, p->rank + 1));
+  return k;
 }
 
 void panels_read(struct flow *f, struct flow_node *n, uint32_t buffer, const struct panels *p, value_id packed) {

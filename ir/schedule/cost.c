@@ -425,6 +425,7 @@ double product_panel_cycles(const struct machine *machine, const struct product_
   bool is_far = product_is_far(machine, w), streams = w->m <= (double)rows; /* one tile meets a panel, which comes as fast as it can */
   double lines = is_far ? bytes / machine->bandwidth[LEVEL_L3] : 0;
   double waits = is_far && !streams ? bytes / LINE_BYTES * rates_of(machine)->panel_line[asks] : 0;
+  cycles += product_rows_stream(machine, w) ? w->k * divide_up(w->m, w->lanes) * rates_of(machine)->stream_line : 0;
   return w->batch * strips * (cycles + waits > lines ? cycles + waits : lines);
 }
 double product_pack_cycles(const struct machine *machine, const struct product_work *w) {
