@@ -137,9 +137,7 @@ static struct kernel *unpack_kernel(const struct panels *p, enum dtype dtype, st
 }
 
 /* Panels that have nothing but the lanes in them. */
-static bool are_whole(const struct panels *p) {
-  return p->first == 0 && p->count == p->dims[p->lanes] && p->count % p->width == 0;
-}
+static bool are_whole(const struct panels *p) { return p->first == 0 && p->count == p->dims[p->lanes] && p->count % p->width == 0; }
 struct kernel *panels_back_kernel(const struct panels *p, enum dtype dtype, struct arena *arena) {
   struct producer unused = {0};
   if (!are_whole(p))

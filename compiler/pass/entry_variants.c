@@ -88,6 +88,18 @@ static uint32_t live_nodes(struct build *b, const struct flow *flow) {
   return count;
 }
 
+/* What the graph refused once a broadcast had taken sizes for equal, in *e: it may be right where one of them is 1. */
+static status add_unassumed(struct variants *v, const bool *ones, uint32_t count, struct entry *e) {
+  struct entry other;
+  struct lower_notes notes;
+  const char *why = arena_strdup(&v->build->arena, status_text());
+  if (lower_as(v, LOWER_BROADCASTS, ones, count, &notes, &other) != OK)
+    return fail(INVALID_ARGUMENT, "%s", why);
+  *e = other;
+  vec_push(&v->build->entries, other);
+  return OK;
+}
+
 /* Lowers with the ranks, sizes and ones as they are set now; an entry for them, where that works. */
 static status add_decided(struct variants *v, const bool *ones, uint32_t count, struct entry *e) {
   struct entry more;
@@ -95,6 +107,8 @@ static status add_decided(struct variants *v, const bool *ones, uint32_t count, 
   status s = lower_as(v, LOWER_FIRST, ones, count, &v->notes, e);
   if (v->notes.wants_feed)
     return fail(UNIMPLEMENTED, "the rank of '%s' is not known", v->request.feed_names[v->notes.wants_feed - 1]);
+  if (s == INVALID_ARGUMENT && v->notes.assumed)
+    return add_unassumed(v, ones, count, e);
   TRY(s);
   vec_push(&v->build->entries, *e);
   bool small = live_nodes(v->build, e->flow) <= VARIANT_NODES;

@@ -10,9 +10,11 @@
 #define RESULTS_MAX 4096
 #define TERMS_MIN 524288 /* of all results: fewer are over before another thread has begun */
 #define PART_TERMS 32768
-#define PARTS_MAX 16
-#define EXTENT_OPEN 64 /* of a size: what is taken for it */
-#define VECTORS_MIN 4  /* of sums: fewer wait for each other */
+#define PARTS_USUAL 16
+#define PARTS_MAX 256
+#define RESULT_TERMS 65536 /* of one result in a part: of more, terms that are alike add up what each rounds */
+#define EXTENT_OPEN 64     /* of a size: what is taken for it */
+#define VECTORS_MIN 4      /* of sums: fewer wait for each other */
 
 struct parts {
   const struct nest *n;
@@ -147,10 +149,17 @@ static const char *dealt_loop(struct parts *p, const struct stmt **sum, int64_t 
   add_text(p, arena_printf(a, "%s -> pt%s", fused, number));
   return arena_printf(a, "pt%s", number);
 }
+/* So many that each is worth a task, but no more than usual unless a result's own terms ask for it; partial sums stay few. */
+static int64_t parts_of(const struct parts *p, double terms) {
+  int64_t most = PARTS_USUAL;
+  while (most < PARTS_MAX && terms / (double)(p->results * most) > RESULT_TERMS && p->results * most < PARTS_USUAL * RESULTS_MAX)
+    most *= 2;
+  return terms / PART_TERMS < (double)most ? (int64_t)(terms / PART_TERMS) : most;
+}
 static void add_sum(struct parts *p, const struct stmt *sum) {
   struct arena *a = p->n->arena;
   double terms = terms_of(p->n->k, sum) * (double)p->results;
-  int64_t turns, parts = terms / PART_TERMS < PARTS_MAX ? (int64_t)(terms / PART_TERMS) : PARTS_MAX;
+  int64_t turns, parts = parts_of(p, terms);
   if (terms < TERMS_MIN)
     return;
   const char *number = p->n->number || p->sum ? arena_printf(a, "%d_%d", p->n->number, p->sum) : "";

@@ -488,6 +488,8 @@ static const struct choice_case cases[] = {
    "x86-64-v3", "split i0 32 -> ro0 ri0; part i1 16 -> po pi ps; sink ri0 under pi in register"},
   {"of few images", MOMENTS("8", "16", "64", ""), "x86-64-v3", NULL},
   {"one sum", SUM("1000000"), "x86-64-v3", "part i0 16 -> po1_0 pi1_0 ps1_0"},
+  {"one long sum", SUM("4000000"), "x86-64-v3", "part i0 64 -> po1_0 pi1_0 ps1_0"},
+  {"one that is longer than parts are many", SUM("100000000"), "x86-64-v3", "part i0 256 -> po1_0 pi1_0 ps1_0"},
   {"one sum, small", SUM("10000"), "x86-64-v3", NULL},
   {"bfloat16, by pairs of terms", NARROW_PRODUCT("32", "1024", "256"), "znver4",
    "split k 2 -> ku kw; split ku 256 -> kb kp; sink mo nj mi ni under kb in stack; stage b at kb by nj kp ni kw -> pj pk pi pw; order pk "

@@ -7,7 +7,7 @@
 struct element f_mean(struct formula *f, struct element sum, expr_id n) {
   enum dtype part = element_dtype(f, sum);
   expr_id count = expr_cast(f->kernel, part, n);
-  if (!dtype_is_float(part)) /* an empty mean of integers is 0, not a fault */
+  if (!dtype_is_float(part) || sum.im) /* an empty mean of integers is 0, not a fault; so is a complex one, not NaN */
     count = expr_binary(f->kernel, SCALAR_MAX, count, expr_int(f->kernel, part, 1));
   struct element r = {expr_binary(f->kernel, SCALAR_DIV, sum.re, count), NO_EXPR};
   if (sum.im)
