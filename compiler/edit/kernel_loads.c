@@ -11,6 +11,7 @@ struct loads {
   const struct kernel *k;
   uint32_t buffer;
   struct kernel_loads found;
+  bool is_gathered; /* by an index that is loaded itself */
   const struct stmt *loops[DEPTH_MAX];
   int depth;
   bool *seen;
@@ -94,8 +95,10 @@ static void look_at_expr(struct loads *l, expr_id e) {
         moves = expr_reads_local(l->k, expr_operand(l->k, e, i), l->loops[d]->local);
       l->found.repeated = l->found.repeated || !moves;
     }
-    for (int i = 0; i < x->count; i++)
+    for (int i = 0; i < x->count; i++) {
       l->found.repeated = l->found.repeated || index_repeats(l, expr_operand(l->k, e, i));
+      l->is_gathered = l->is_gathered || expr_has_load(l->k, expr_operand(l->k, e, i));
+    }
   }
   for (int i = 0; i < x->count; i++)
     look_at_expr(l, expr_operand(l->k, e, i));
@@ -122,6 +125,7 @@ static void look_at_block(struct loads *l, const struct stmt *s) {
 struct kernel_loads kernel_loads(const struct kernel *k, uint32_t buffer) {
   struct loads l = {.k = k, .buffer = buffer, .seen = calloc(k->exprs.count + 1, 1)};
   look_at_block(&l, k->body);
+  l.found.repeated = l.found.repeated || (l.is_gathered && l.found.count > 1); /* neighbours that a table names: others name them, too */
   free(l.seen);
   return l.found;
 }

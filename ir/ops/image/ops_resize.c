@@ -5,6 +5,7 @@
 
 #include "ir/ops/accumulate.h"
 #include "ir/ops/arrange.h"
+#include "ir/ops/image/resize_pass.h"
 #include "ir/ops/quantized/quantized.h"
 
 struct resize {
@@ -34,7 +35,7 @@ static struct element axis_scale(struct kb *kb, const struct resize *r, dim in, 
   struct element whole = bin(kb, SCALAR_DIV, as_float(kb, n), as_float(kb, m));
   if (!r->align)
     return whole;
-  expr_id many = kb_lt(kb, one, m), less = expr_binary(kb->k, SCALAR_MAX, kb_sub(kb, m, one), one);
+  expr_id many = kb_and(kb, kb_lt(kb, one, m), kb_lt(kb, one, n)), less = expr_binary(kb->k, SCALAR_MAX, kb_sub(kb, m, one), one);
   struct element corners = bin(kb, SCALAR_DIV, as_float(kb, kb_sub(kb, n, one)), as_float(kb, less));
   return f_select(&kb->f, real_element(many), corners, whole);
 }
@@ -61,9 +62,8 @@ static struct taps nearest_taps(struct kb *kb, const struct resize *r, dim in, d
 static struct taps linear_taps(struct kb *kb, const struct resize *r, dim in, dim out, expr_id o) {
   struct element at = axis_position(kb, r, axis_scale(kb, r, in, out), o), low = f_unary(&kb->f, SCALAR_FLOOR, at);
   struct element part = bin(kb, SCALAR_SUB, at, low);
-  expr_id i = as_int(kb, low), n = kb_dim(kb, in);
-  struct taps t = {2, {kb_clamp(kb, i, n), kb_clamp(kb, kb_add(kb, i, kb_int(kb, 1)), n)}, {bin(kb, SCALAR_SUB, num(kb, 1), part), part}};
-  return t;
+  expr_id i = as_int(kb, low), j = as_int(kb, f_unary(&kb->f, SCALAR_CEIL, at)), n = kb_dim(kb, in);
+  return (struct taps){2, {kb_clamp(kb, i, n), kb_clamp(kb, j, n)}, {bin(kb, SCALAR_SUB, num(kb, 1), part), part}};
 }
 
 /* The cubic kernel for distance x in [0,1] (near) or x + 1 (far); a is its slope at 1. */
@@ -134,45 +134,76 @@ static status read_size(struct op_call *c, uint32_t input, dim out[2]) {
   return OK;
 }
 
-static struct element weighted_sum(struct kb *kb, uint32_t image, const struct taps *y, const struct taps *x, const expr_id *index) {
-  struct element sum = num(kb, 0);
-  for (int i = 0; i < y->count; i++) {
-    struct element row = num(kb, 0);
-    for (int j = 0; j < x->count; j++) {
-      expr_id at[4] = {index[0], y->at[i], x->at[j], index[3]};
-      row = bin(kb, SCALAR_ADD, row, bin(kb, SCALAR_MUL, x->weight[j], load_as(kb, DTYPE_FLOAT, image, at)));
-    }
-    sum = bin(kb, SCALAR_ADD, sum, bin(kb, SCALAR_MUL, y->weight[i], row));
-  }
-  return sum;
-}
-
-static status resize(struct op_call *c, taps_of_axis taps) {
-  value_id images;
-  struct resize r;
-  TRY(op_input(c, 0, &images));
-  TRY(resize_begin(c, images, &r));
-  TRY(read_size(c, 1, r.out));
+/* The taps of all positions of an axis: 0 the rows, 1 the columns. */
+static status axis_table(struct op_call *c, const struct resize *r, int axis, taps_of_axis taps, struct axis_taps *out) {
   struct kb kb;
+  expr_id o;
   kb_begin(&kb, c, DTYPE_FLOAT);
-  dim dims[4] = {r.dims[0], r.out[0], r.out[1], r.dims[3]};
-  uint32_t a = kb_in(&kb, images), o = kb_out(&kb, op_output_dtype(c, 0), 4, dims);
-  expr_id index[4];
-  kb_loops(&kb, LOOP_PAR, 4, dims, index);
-  struct taps y = taps(&kb, &r, r.dims[1], r.out[0], index[1]), x = taps(&kb, &r, r.dims[2], r.out[1], index[2]);
-  if (y.count == 1) {
-    expr_id at[4] = {index[0], y.at[0], x.at[0], index[3]};
-    kb_store(&kb, o, index, kb_load(&kb, a, at));
-  } else {
-    store_as(&kb, o, index, weighted_sum(&kb, a, &y, &x, index));
+  int count = taps == nearest_taps ? 1 : taps == linear_taps ? 2 : TAPS_MAX;
+  *out = (struct axis_taps){.count = op_dim(c, count), .is_between = count == 2};
+  const dim dims[2] = {r->out[axis], out->count};
+  uint32_t at = kb_out(&kb, DTYPE_INT32, 2, dims), weight = kb_out(&kb, DTYPE_FLOAT, 2, dims);
+  kb_loops(&kb, LOOP_PAR, 1, dims, &o);
+  struct taps t = taps(&kb, r, r->dims[1 + axis], r->out[axis], o);
+  for (int i = 0; i < t.count; i++) {
+    const expr_id place[2] = {o, kb_int(&kb, i)};
+    kb_store(&kb, at, place, real_element(expr_cast(kb.k, DTYPE_INT32, t.at[i])));
+    kb_store(&kb, weight, place, t.weight[i]);
   }
+  kb_close(&kb, 1);
+  out->at = kb_value(&kb, at), out->weight = kb_value(&kb, weight);
+  return kb_finish_guarded(&kb);
+}
+/* Rows that are left out need no columns: the axis that makes the image smaller goes first. */
+static bool rows_first(struct op_call *c, const struct resize *r) {
+  int64_t in = op_dim_value(c, r->dims[1]), out = op_dim_value(c, r->out[0]);
+  return in > out && out > 0;
+}
+static status resize_axes(struct op_call *c, const struct resize *r, const struct axis_taps taps[2], value_id factor) {
+  int first = rows_first(c, r) ? 0 : 1;
+  value_id half, whole;
+  TRY(resize_pass(c, r->images, 1 + first, &taps[first], NO_VALUE, DTYPE_FLOAT, &half));
+  TRY(resize_pass(c, half, 2 - first, &taps[1 - first], factor, op_output_dtype(c, 0), &whole));
+  op_set_output(c, 0, whole);
+  return OK;
+}
+static status resize_sizes(struct op_call *c, struct resize *r) {
+  value_id images;
+  TRY(op_input(c, 0, &images));
+  TRY(resize_begin(c, images, r));
+  return read_size(c, 1, r->out);
+}
+static status resize_weighted(struct op_call *c, taps_of_axis taps) {
+  struct resize r;
+  struct axis_taps axes[2];
+  TRY(resize_sizes(c, &r));
+  for (int i = 0; i < 2; i++)
+    TRY(axis_table(c, &r, i, taps, &axes[i]));
+  return resize_axes(c, &r, axes, NO_VALUE);
+}
+status build_resize_bilinear(struct op_call *c) { return resize_weighted(c, linear_taps); }
+status build_resize_bicubic(struct op_call *c) { return resize_weighted(c, cubic_taps); }
+
+status build_resize_nearest(struct op_call *c) {
+  struct resize r;
+  struct axis_taps axes[2];
+  struct kb kb;
+  expr_id index[4], from[4];
+  TRY(resize_sizes(c, &r));
+  for (int i = 0; i < 2; i++)
+    TRY(axis_table(c, &r, i, nearest_taps, &axes[i]));
+  kb_begin(&kb, c, DTYPE_FLOAT);
+  const dim dims[4] = {r.dims[0], r.out[0], r.out[1], r.dims[3]};
+  uint32_t a = kb_in(&kb, r.images), o = kb_out(&kb, op_output_dtype(c, 0), 4, dims);
+  kb_loops(&kb, LOOP_PAR, 4, dims, index);
+  memcpy(from, index, sizeof from);
+  for (int i = 0; i < 2; i++)
+    from[1 + i] = kb_index(&kb, kb_load(&kb, kb_in(&kb, axes[i].at), (const expr_id[]){index[1 + i], kb_int(&kb, 0)}));
+  kb_store(&kb, o, index, kb_load(&kb, a, from));
   kb_close(&kb, 4);
   op_set_output(c, 0, kb_value(&kb, o));
   return kb_finish_guarded(&kb);
 }
-status build_resize_nearest(struct op_call *c) { return resize(c, nearest_taps); }
-status build_resize_bilinear(struct op_call *c) { return resize(c, linear_taps); }
-status build_resize_bicubic(struct op_call *c) { return resize(c, cubic_taps); }
 
 /* ---- by area: the mean of what lies under a pixel of the result, pixels at its border by their share ---- */
 
@@ -199,33 +230,49 @@ static struct element cover_share(struct kb *kb, const struct cover *v, expr_id 
   return f_select(f, begins, f_select(f, ends, v->step, bin(kb, SCALAR_SUB, next, v->begin)), inner);
 }
 
-status build_resize_area(struct op_call *c) {
-  value_id images;
-  struct resize r;
-  TRY(op_input(c, 0, &images));
-  TRY(resize_begin(c, images, &r));
-  TRY(read_size(c, 1, r.out));
+/* A pixel of the result covers no more than the step, whole, and one. */
+static dim covered_most(struct op_call *c, const struct resize *r, dim in, dim out) {
+  struct dim_table *t = op_dims(c);
+  dim one = op_dim(c, 1), less = r->align ? dim_max(t, dim_sub(t, out, one), one) : out;
+  return dim_add(t, dim_floordiv(t, dim_sub(t, dim_add(t, in, less), one), less), one);
+}
+static status cover_table(struct op_call *c, const struct resize *r, int axis, struct axis_taps *out) {
+  struct kb kb;
+  expr_id place[2];
+  dim in = r->dims[1 + axis];
+  kb_begin(&kb, c, DTYPE_FLOAT);
+  *out = (struct axis_taps){.count = covered_most(c, r, in, r->out[axis]), .skips = true};
+  const dim dims[2] = {r->out[axis], out->count};
+  uint32_t at = kb_out(&kb, DTYPE_INT32, 2, dims), weight = kb_out(&kb, DTYPE_FLOAT, 2, dims);
+  kb_loops(&kb, LOOP_PAR, 2, dims, place);
+  struct cover v = cover_of(&kb, r, in, r->out[axis], place[0]);
+  expr_id i = kb_add(&kb, v.first, place[1]);
+  struct element is_covered = real_element(kb_lt(&kb, place[1], v.count)), share = cover_share(&kb, &v, i);
+  kb_store(&kb, at, place, real_element(expr_cast(kb.k, DTYPE_INT32, kb_clamp(&kb, i, kb_dim(&kb, in)))));
+  kb_store(&kb, weight, place, f_select(&kb.f, is_covered, share, num(&kb, 0)));
+  kb_close(&kb, 2);
+  out->at = kb_value(&kb, at), out->weight = kb_value(&kb, weight);
+  return kb_finish_guarded(&kb);
+}
+/* 1 over the pixels that one of the result covers. */
+static status cover_factor(struct op_call *c, const struct resize *r, value_id *out) {
   struct kb kb;
   kb_begin(&kb, c, DTYPE_FLOAT);
-  dim dims[4] = {r.dims[0], r.out[0], r.out[1], r.dims[3]};
-  uint32_t a = kb_in(&kb, images), o = kb_out(&kb, DTYPE_FLOAT, 4, dims);
-  expr_id index[4];
-  kb_loops(&kb, LOOP_PAR, 4, dims, index);
-  struct cover y = cover_of(&kb, &r, r.dims[1], r.out[0], index[1]), x = cover_of(&kb, &r, r.dims[2], r.out[1], index[2]);
-  struct accumulator sum = acc_zero(&kb, DTYPE_FLOAT);
-  expr_id i = kb_add(&kb, y.first, kb_for(&kb, LOOP_RED, y.count));
-  struct accumulator row = acc_zero(&kb, DTYPE_FLOAT);
-  expr_id j = kb_add(&kb, x.first, kb_for(&kb, LOOP_RED, x.count));
-  expr_id at[4] = {index[0], kb_clamp(&kb, i, kb_dim(&kb, r.dims[1])), kb_clamp(&kb, j, kb_dim(&kb, r.dims[2])), index[3]};
-  acc_add(&kb, &row, bin(&kb, SCALAR_MUL, load_as(&kb, DTYPE_FLOAT, a, at), cover_share(&kb, &x, j)));
-  kb_close(&kb, 1);
-  acc_add(&kb, &sum, bin(&kb, SCALAR_MUL, acc_get(&kb, &row), cover_share(&kb, &y, i)));
-  kb_close(&kb, 1);
-  struct element whole = bin(&kb, SCALAR_DIV, num(&kb, 1), bin(&kb, SCALAR_MUL, y.step, x.step));
-  kb_store(&kb, o, index, bin(&kb, SCALAR_MUL, acc_get(&kb, &sum), whole));
-  kb_close(&kb, 4);
-  op_set_output(c, 0, kb_value(&kb, o));
+  uint32_t o = kb_out(&kb, DTYPE_FLOAT, 0, NULL);
+  struct element y = axis_scale(&kb, r, r->dims[1], r->out[0]), x = axis_scale(&kb, r, r->dims[2], r->out[1]);
+  kb_store(&kb, o, NULL, bin(&kb, SCALAR_DIV, num(&kb, 1), bin(&kb, SCALAR_MUL, y, x)));
+  *out = kb_value(&kb, o);
   return kb_finish_guarded(&kb);
+}
+status build_resize_area(struct op_call *c) {
+  struct resize r;
+  struct axis_taps axes[2];
+  value_id factor;
+  TRY(resize_sizes(c, &r));
+  TRY(cover_factor(c, &r, &factor));
+  for (int i = 0; i < 2; i++)
+    TRY(cover_table(c, &r, i, &axes[i]));
+  return resize_axes(c, &r, axes, factor);
 }
 
 /* ---- of quantised images: bytes in fixed point ---- */
@@ -310,8 +357,41 @@ status build_quantized_resize_bilinear(struct op_call *c) {
 
 /* ---- gradients: each output pixel's is shared out to the pixels it was made of ---- */
 
-/* r->dims is the image the gradient is for, r->out the size of `grads`. Pixels are taken in order: several add to one. */
-static status share_out(struct op_call *c, const struct resize *r, value_id grads, taps_of_axis taps) {
+/* grads, original_image: r->dims is the image the gradient is for, r->out the size of grads. */
+static status grad_sizes(struct op_call *c, struct resize *r, value_id *grads) {
+  value_id image;
+  TRY(op_input(c, 0, grads));
+  TRY(op_input(c, 1, &image));
+  TRY(resize_begin(c, image, r));
+  struct flow_value g = *op_value(c, *grads);
+  if (g.rank != 4)
+    return fail(INVALID_ARGUMENT, "input_grad must be 4-dimensional: %s", op_shape_text(c, g.rank, g.dims));
+  r->dims[0] = g.dims[0]; /* the image gives its height and width only */
+  r->dims[3] = g.dims[3];
+  r->out[0] = g.dims[1];
+  r->out[1] = g.dims[2];
+  return OK;
+}
+/* The axis that becomes smaller goes first. */
+static status resize_grad(struct op_call *c, taps_of_axis taps) {
+  struct resize r;
+  value_id grads, half, whole;
+  TRY(grad_sizes(c, &r, &grads));
+  struct axis_taps axes[2];
+  int first = rows_first(c, &r) ? 1 : 0;
+  for (int i = 0; i < 2; i++)
+    TRY(axis_table(c, &r, i, taps, &axes[i]));
+  enum dtype dtype = op_output_dtype(c, 0);
+  TRY(resize_pass_back(c, grads, 1 + first, &axes[first], r.dims[1 + first], sum_dtype(dtype), &half));
+  TRY(resize_pass_back(c, half, 2 - first, &axes[1 - first], r.dims[2 - first], dtype, &whole));
+  op_set_output(c, 0, whole);
+  return OK;
+}
+status build_resize_bilinear_grad(struct op_call *c) { return resize_grad(c, linear_taps); }
+status build_resize_bicubic_grad(struct op_call *c) { return resize_grad(c, cubic_taps); }
+
+/* Pixels are taken in order: several add to one. */
+static status share_out_nearest(struct op_call *c, const struct resize *r, value_id grads) {
   enum dtype dtype = op_output_dtype(c, 0), sum = sum_dtype(dtype);
   struct kb kb;
   kb_begin(&kb, c, sum);
@@ -323,38 +403,13 @@ static status share_out(struct op_call *c, const struct resize *r, value_id grad
   kb_close(&kb, 4);
   for (int i = 0; i < 4; i++)
     index[i] = kb_for_dim(&kb, i == 1 || i == 2 ? LOOP_SEQ : LOOP_PAR, dims[i]);
-  struct taps y = taps(&kb, r, r->dims[1], r->out[0], index[1]), x = taps(&kb, r, r->dims[2], r->out[1], index[2]);
-  for (int i = 0; i < y.count; i++)
-    for (int j = 0; j < x.count; j++) {
-      expr_id to[4] = {index[0], y.at[i], x.at[j], index[3]};
-      struct element share = f_cast(&kb.f, sum, bin(&kb, SCALAR_MUL, y.weight[i], x.weight[j]));
-      share = bin(&kb, SCALAR_MUL, share, load_as(&kb, sum, g, index));
-      store_as(&kb, o, to, bin(&kb, SCALAR_ADD, load_as(&kb, sum, o, to), share));
-    }
+  struct taps y = nearest_taps(&kb, r, r->dims[1], r->out[0], index[1]), x = nearest_taps(&kb, r, r->dims[2], r->out[1], index[2]);
+  expr_id to[4] = {index[0], y.at[0], x.at[0], index[3]};
+  store_as(&kb, o, to, bin(&kb, SCALAR_ADD, load_as(&kb, sum, o, to), load_as(&kb, sum, g, index)));
   kb_close(&kb, 4);
   op_set_output(c, 0, kb_value(&kb, o));
   return kb_finish_guarded(&kb);
 }
-
-/* grads, original_image */
-static status resize_grad(struct op_call *c, taps_of_axis taps) {
-  value_id grads, image;
-  struct resize r;
-  TRY(op_input(c, 0, &grads));
-  TRY(op_input(c, 1, &image));
-  TRY(resize_begin(c, image, &r));
-  struct flow_value g = *op_value(c, grads);
-  if (g.rank != 4)
-    return fail(INVALID_ARGUMENT, "input_grad must be 4-dimensional: %s", op_shape_text(c, g.rank, g.dims));
-  r.dims[0] = g.dims[0]; /* the image gives its height and width only */
-  r.dims[3] = g.dims[3];
-  r.out[0] = g.dims[1];
-  r.out[1] = g.dims[2];
-  return share_out(c, &r, grads, taps);
-}
-status build_resize_bilinear_grad(struct op_call *c) { return resize_grad(c, linear_taps); }
-status build_resize_bicubic_grad(struct op_call *c) { return resize_grad(c, cubic_taps); }
-
 /* grads, size of the image */
 status build_resize_nearest_grad(struct op_call *c) {
   value_id grads;
@@ -364,5 +419,5 @@ status build_resize_nearest_grad(struct op_call *c) {
   r.out[0] = r.dims[1];
   r.out[1] = r.dims[2];
   TRY(read_size(c, 1, &r.dims[1]));
-  return share_out(c, &r, grads, nearest_taps);
+  return share_out_nearest(c, &r, grads);
 }
