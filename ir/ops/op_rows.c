@@ -34,7 +34,9 @@
 #define MAP(name, inputs, value_) static const struct map_row row_##name = {inputs, map_##name, NULL, OK, NULL};
 #define MAPC(name, inputs, check_, code_, text_, value_) \
   static const struct map_row row_##name = {inputs, map_##name, holds_##name, code_, text_};
-#define REDUCE(name, first_, next_, last_) static const struct reduce_row row_##name = {start_##name, combine_##name, finish_##name};
+#define REDUCE(name, first_, next_, last_) static const struct reduce_row row_##name = {start_##name, combine_##name, finish_##name, false};
+#define REDUCE_WIDE(name, first_, next_, last_) \
+  static const struct reduce_row row_##name = {start_##name, combine_##name, finish_##name, true};
 #define UPDATE(name, function) void function(struct update *u);
 #define BUILD(name, function) status function(struct op_call *c);
 #define BUILD_AS(name, function, row, ...) \

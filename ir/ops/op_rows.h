@@ -15,6 +15,7 @@ struct reduce_row {
   struct element (*start)(struct formula *f);
   struct element (*combine)(struct formula *f, struct element acc, struct element x);
   struct element (*finish)(struct formula *f, struct element acc, expr_id n);
+  bool is_wide; /* integers are summed up in 64 bits */
 };
 
 /* ---- rows of BUILD_AS: what tells apart the ops of one builder, where it is not what they take (op_takes) ---- */
@@ -167,7 +168,7 @@ struct element f_truncate(struct formula *f, struct element x);            /* to
 struct element f_mean(struct formula *f, struct element sum, expr_id n);
 
 /* What a reduction adds up in, and its step: `next` into the locals, `im` only where it has one. */
-enum dtype op_accumulator_dtype(enum dtype dtype);
+enum dtype op_accumulator_dtype(const struct reduce_row *row, enum dtype dtype);
 void op_set_accumulator(struct kb *kb, uint32_t re, uint32_t im, struct element next);
 /* The same as the call's output for axes that are not known while compiling. Where not even their number is, the axes stay as 1
  * and the output is marked (struct bound.rank_open), if nothing but a Reshape takes it. */

@@ -15,8 +15,12 @@ struct element f_mean(struct formula *f, struct element sum, expr_id n) {
   return r;
 }
 
-/* Half and bfloat16 are summed in float, as TensorFlow does. */
-enum dtype op_accumulator_dtype(enum dtype dtype) { return dtype == DTYPE_HALF || dtype == DTYPE_BFLOAT16 ? DTYPE_FLOAT : dtype; }
+/* Half and bfloat16 are summed in float, and integers of means in 64 bits, as TensorFlow does. */
+enum dtype op_accumulator_dtype(const struct reduce_row *row, enum dtype dtype) {
+  if (dtype == DTYPE_HALF || dtype == DTYPE_BFLOAT16)
+    return DTYPE_FLOAT;
+  return row->is_wide && dtype_is_integer(dtype) ? dtype_is_unsigned(dtype) ? DTYPE_UINT64 : DTYPE_INT64 : dtype;
+}
 
 /* The accumulator's next value. The parts of a complex product depend on each other: both are computed before either is set. */
 void op_set_accumulator(struct kb *kb, uint32_t re, uint32_t im, struct element next) {
@@ -37,7 +41,7 @@ status op_reduce(struct op_call *c, value_id v, const bool *reduced, bool keep, 
     if (reduced[i])
       n = dim_mul(op_dims(c), n, x.dims[i]);
   }
-  enum dtype acc_dtype = op_accumulator_dtype(x.dtype);
+  enum dtype acc_dtype = op_accumulator_dtype(row, x.dtype);
   struct kb kb;
   kb_begin(&kb, c, acc_dtype);
   uint32_t a = kb_in(&kb, v), o = kb_out(&kb, x.dtype, out_rank, out_dims);

@@ -64,7 +64,7 @@ static status split_sizes(struct op_call *c, value_id v, value_id axes, int left
 
 static status reduce_split(struct op_call *c, value_id v, const dim *kept, const dim *summed, const struct reduce_row *row, value_id *out) {
   struct flow_value x = *op_value(c, v);
-  enum dtype dtype = op_accumulator_dtype(x.dtype);
+  enum dtype dtype = op_accumulator_dtype(row, x.dtype);
   struct kb kb;
   kb_begin(&kb, c, dtype);
   uint32_t a = kb_in(&kb, v), o = kb_out(&kb, x.dtype, x.rank, kept);
