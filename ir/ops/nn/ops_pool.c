@@ -99,7 +99,8 @@ status pool_begin(struct op_call *c, int rank, const dim *dims, uint32_t first_i
   const struct pool_row *row = OP_ROW(c, pool_row);
   bool over_depth = rank == 4 && row->over_depth, by_place = row->by_place;
   TRY(pool_supported(c, p, over_depth));
-  if (padding == PADDING_EXPLICIT)
+  p->is_explicit = padding == PADDING_EXPLICIT;
+  if (p->is_explicit)
     TRY(pool_explicit(c, p));
   for (int i = 0; i < rank; i++) {
     p->slides[i] = i > 0 && (op_dim_value(c, sizes[i]) != 1 || op_dim_value(c, strides[i]) != 1);
@@ -122,21 +123,52 @@ status pool_check(struct op_call *c, const struct pool *p, value_id v, bool outp
   return OK;
 }
 
-/* Opens the loops over a window: `at` is the input position, clamped, and `inside` whether it was. Returns how many. */
-static int window_loops(struct kb *kb, const struct pool *p, enum loop_kind loop, const expr_id *out, expr_id *at, expr_id *inside) {
-  int open = 0;
-  expr_id k[LIMIT_RANK];
-  *inside = expr_int(kb->k, DTYPE_BOOL, 1);
-  for (int i = 0; i < p->rank; i++)
-    if (p->slides[i])
-      k[i] = kb_for_dim(kb, loop, p->axes[i].size), open++;
+/* A window of so many elements is written out. Loops over larger ones end at the border, and so do those of windows that begin in front of
+ * it where it is asked what is inside: each element would have two tests. */
+#define WRITTEN_MOST 9
+static bool ends_at_border(struct op_call *c, const struct pool *p, bool is_asked) {
+  int64_t count = 1;
+  bool begins_outside = false;
   for (int i = 0; i < p->rank; i++) {
-    at[i] = p->slides[i] ? window_position(kb, &p->axes[i], out[i], k[i]) : out[i];
-    if (!p->slides[i] || window_stays_inside(kb->c, &p->axes[i]))
-      continue;
-    *inside = kb_and(kb, *inside, window_within(kb, at[i], p->axes[i].in));
-    at[i] = kb_clamp(kb, at[i], kb_dim(kb, p->axes[i].in));
+    int64_t size = p->slides[i] ? op_dim_value(c, p->axes[i].size) : 1;
+    begins_outside = begins_outside || (p->slides[i] && op_dim_value(c, p->axes[i].pad) != 0);
+    if (size < 0 || size > WRITTEN_MOST || (count *= size) > WRITTEN_MOST)
+      return true;
   }
+  return is_asked && begins_outside;
+}
+/* The part of an axis' window that is inside: where it begins, and its extent. */
+static expr_id inside_from(struct kb *kb, const struct window_axis *a, expr_id out, expr_id *extent) {
+  expr_id zero = kb_int(kb, 0), size = kb_dim(kb, a->size), begin = window_position(kb, a, out, zero);
+  expr_id first = expr_binary(kb->k, SCALAR_MAX, begin, zero), left = kb_sub(kb, kb_dim(kb, a->in), first);
+  expr_id kept = kb_add(kb, size, expr_binary(kb->k, SCALAR_MIN, begin, zero));
+  *extent = expr_binary(kb->k, SCALAR_MIN, size, expr_binary(kb->k, SCALAR_MIN, kept, left));
+  return first;
+}
+int pool_window_loops(struct kb *kb, const struct pool *p, enum loop_kind loop, const expr_id *out, expr_id *at, expr_id *k,
+                      expr_id *inside) {
+  int open = 0;
+  expr_id extent, all = expr_int(kb->k, DTYPE_BOOL, 1);
+  bool ends = ends_at_border(kb->c, p, inside != NULL);
+  for (int i = 0; i < p->rank; i++) {
+    const struct window_axis *a = &p->axes[i];
+    bool stays = !p->slides[i] || window_stays_inside(kb->c, a);
+    at[i] = out[i];
+    if (!p->slides[i])
+      continue;
+    open++;
+    expr_id first = !stays && ends ? inside_from(kb, a, out[i], &extent) : window_position(kb, a, out[i], kb_int(kb, 0));
+    expr_id element = !stays && ends ? kb_for(kb, loop, extent) : kb_for_dim(kb, loop, a->size);
+    at[i] = kb_add(kb, first, element);
+    if (!stays && !ends) {
+      all = kb_and(kb, all, window_within(kb, at[i], a->in));
+      at[i] = kb_clamp(kb, at[i], kb_dim(kb, a->in));
+    }
+    if (k)
+      k[i] = !stays && ends ? kb_sub(kb, at[i], window_position(kb, a, out[i], kb_int(kb, 0))) : element;
+  }
+  if (inside)
+    *inside = all;
   return open;
 }
 
@@ -167,16 +199,13 @@ status build_max_pool(struct op_call *c) {
   struct kb kb;
   kb_begin(&kb, c, x.dtype);
   uint32_t a = kb_in(&kb, v), o = kb_out(&kb, x.dtype, p.rank, p.out);
-  expr_id index[LIMIT_RANK], at[LIMIT_RANK], inside;
+  expr_id index[LIMIT_RANK], at[LIMIT_RANK];
   kb_loops(&kb, LOOP_PAR, p.rank, p.out, index);
-  struct element none = p.rank == 4 ? kb_limit(&kb, x.dtype, false) : f_lowest(&kb.f);
+  struct element none = kb_limit(&kb, x.dtype, false); /* NaN and -inf do not count: a window of nothing else gives the lowest number */
   struct accumulator acc = acc_begin(&kb, none);
-  int open = window_loops(&kb, &p, LOOP_RED, index, at, &inside);
-  struct element e = kb_load(&kb, a, at);
-  if (p.rank == 4 && dtype_is_float(x.dtype)) /* NaN and -inf do not count: a window of nothing else gives the lowest number */
-    e = f_select(&kb.f, f_binary(&kb.f, SCALAR_LT, none, e), e, none);
-  e = f_select(&kb.f, real_element(inside), e, none);
-  acc_set(&kb, &acc, f_binary(&kb.f, SCALAR_MAX, acc_get(&kb, &acc), e));
+  int open = pool_window_loops(&kb, &p, LOOP_RED, index, at, NULL, NULL);
+  struct element most = acc_get(&kb, &acc), e = kb_load(&kb, a, at);
+  acc_set(&kb, &acc, f_select(&kb.f, f_binary(&kb.f, SCALAR_LT, most, e), e, most));
   kb_close(&kb, open);
   kb_store(&kb, o, index, acc_get(&kb, &acc));
   kb_close(&kb, p.rank);
@@ -197,7 +226,7 @@ status build_avg_pool(struct op_call *c) {
   expr_id index[LIMIT_RANK], at[LIMIT_RANK], inside;
   kb_loops(&kb, LOOP_PAR, p.rank, p.out, index);
   struct accumulator acc = acc_zero(&kb, sum);
-  int open = window_loops(&kb, &p, LOOP_RED, index, at, &inside);
+  int open = pool_window_loops(&kb, &p, LOOP_RED, index, at, NULL, &inside);
   acc_add(&kb, &acc, f_select(&kb.f, real_element(inside), load_as(&kb, sum, a, at), f_const(&kb.f, 0)));
   kb_close(&kb, open);
   struct element n = real_element(pool_count(&kb, &p, index, sum));
@@ -218,7 +247,7 @@ static struct element find_maximum(struct kb *kb, const struct pool *p, uint32_t
   for (int i = 0; i < p->rank; i++)
     if (position && p->slides[i])
       place[i] = kb_local(kb, kb_int(kb, 0));
-  int open = window_loops(kb, p, LOOP_SEQ, out, at, &inside);
+  int open = pool_window_loops(kb, p, LOOP_SEQ, out, at, NULL, &inside);
   struct accumulator e = acc_begin(kb, kb_load(kb, input, at));
   struct element larger = f_binary(&kb->f, SCALAR_LT, acc_get(kb, &value), acc_get(kb, &e));
   kb_if(kb, kb_and(kb, inside, expr_binary(kb->k, SCALAR_OR, larger.re, kb_get(kb, none))));
@@ -264,34 +293,83 @@ status build_max_pool_with_argmax(struct op_call *c) {
 
 /* ---- gradients ---- */
 
-static void fill_zero(struct kb *kb, const struct pool *p, uint32_t out) {
+void pool_fill_zero(struct kb *kb, const struct pool *p, uint32_t out) {
   expr_id index[LIMIT_RANK];
   kb_loops(kb, LOOP_PAR, p->rank, p->in, index);
   kb_store(kb, out, index, f_const(&kb->f, 0));
   kb_close(kb, p->rank);
 }
 
-/* Whether the element is the first that is its window's maximum; given: a local that says whether there was one. NaN is one only where it
- * comes first. */
-static expr_id takes_all(struct kb *kb, struct element e, struct element maximum, expr_id inside, uint32_t given) {
-  expr_id is = f_binary(&kb->f, SCALAR_EQ, e, maximum).re, is_nan = f_binary(&kb->f, SCALAR_NE, maximum, maximum).re;
-  expr_id left = f_unary(&kb->f, SCALAR_NOT, real_element(kb_get(kb, given))).re;
-  return kb_and(kb, kb_and(kb, inside, left), expr_binary(kb->k, SCALAR_OR, is, is_nan));
+/* A place in a window as one number. */
+static expr_id place_number(struct kb *kb, const struct pool *p, const expr_id *k) {
+  expr_id number = kb_int(kb, 0);
+  for (int i = 0; i < p->rank; i++)
+    if (p->slides[i])
+      number = kb_add(kb, kb_mul(kb, number, kb_dim(kb, p->axes[i].size)), k[i]);
+  return expr_cast(kb->k, DTYPE_INT32, number);
+}
+/* What has a window's gradient where NaN and -inf are all that it has, or NaN comes first: TensorFlow's ways differ. */
+enum nothing_larger {
+  FIRST_STAYS,  /* what comes first is the maximum until something larger comes; nothing is larger than NaN */
+  FIRST_IF_ALL, /* oneDNN: NaN does not count; of nothing else it is the window's first element, which may be outside: then none */
+  NONE_IF_ALL   /* volumes: NaN does not count; of nothing else none */
+};
+static enum nothing_larger nothing_larger(const struct pool *p, enum dtype dtype) {
+  bool is_library = !p->is_explicit && (dtype == DTYPE_FLOAT || dtype == DTYPE_BFLOAT16);
+  return is_library ? FIRST_IF_ALL : p->rank == 4 ? FIRST_STAYS : NONE_IF_ALL;
+}
+/* The window's first element that is inside: its position, and which element it is along each axis. */
+static void first_inside(struct kb *kb, const struct pool *p, const expr_id *out, expr_id *at, expr_id *k) {
+  expr_id zero = kb_int(kb, 0);
+  for (int i = 0; i < p->rank; i++) {
+    at[i] = p->slides[i] ? window_position(kb, &p->axes[i], out[i], zero) : out[i];
+    k[i] = zero;
+    if (!p->slides[i] || window_stays_inside(kb->c, &p->axes[i]))
+      continue;
+    k[i] = expr_binary(kb->k, SCALAR_MAX, kb_sub(kb, zero, at[i]), zero);
+    at[i] = kb_clamp(kb, at[i], kb_dim(kb, p->in[i]));
+  }
+}
+/* Which element of the window a position is: one at the border once more is that element. */
+static expr_id number_of(struct kb *kb, const struct pool *p, const expr_id *out, const expr_id *at, const expr_id *k) {
+  expr_id own[LIMIT_RANK] = {NO_EXPR};
+  for (int i = 0; i < p->rank; i++) {
+    bool stays = !p->slides[i] || window_stays_inside(kb->c, &p->axes[i]);
+    own[i] = stays ? k[i] : kb_sub(kb, at[i], window_position(kb, &p->axes[i], out[i], kb_int(kb, 0)));
+  }
+  return place_number(kb, p, own);
+}
+/* A local with the place of the window's first maximum; -1: it has none. */
+static uint32_t first_maximum(struct kb *kb, const struct pool *p, uint32_t input, const expr_id *out) {
+  expr_id at[LIMIT_RANK], k[LIMIT_RANK] = {NO_EXPR}, none = expr_int(kb->k, DTYPE_INT32, -1);
+  enum dtype dtype = kb->k->buffers.items[input].dtype;
+  enum nothing_larger otherwise = nothing_larger(p, dtype);
+  first_inside(kb, p, out, at, k);
+  expr_id first = place_number(kb, p, k), is_inside = expr_binary(kb->k, SCALAR_EQ, first, expr_int(kb->k, DTYPE_INT32, 0));
+  if (otherwise != FIRST_STAYS)
+    first = otherwise == NONE_IF_ALL ? none : expr_select(kb->k, is_inside, first, none);
+  struct accumulator most = acc_begin(kb, otherwise == FIRST_STAYS ? kb_load(kb, input, at) : kb_limit(kb, dtype, false));
+  uint32_t place = kb_local(kb, first);
+  int open = pool_window_loops(kb, p, LOOP_SEQ, out, at, k, NULL);
+  struct element e = kb_load(kb, input, at);
+  uint32_t takes = kb_local(kb, f_binary(&kb->f, SCALAR_LT, acc_get(kb, &most), e).re);
+  kb_set(kb, place, expr_select(kb->k, kb_get(kb, takes), number_of(kb, p, out, at, k), kb_get(kb, place)));
+  acc_set(kb, &most, f_select(&kb->f, real_element(kb_get(kb, takes)), e, acc_get(kb, &most)));
+  kb_close(kb, open);
+  return place;
 }
 
 /* Each output's gradient goes to the first of its window's maxima, the others get nothing. Windows that overlap add to the same places, so
  * that their axes run in order; others give each of their elements a value. */
 static void give_to_maxima(struct kb *kb, const struct pool *p, uint32_t a, uint32_t g, uint32_t o) {
-  expr_id index[LIMIT_RANK], at[LIMIT_RANK], inside;
+  expr_id index[LIMIT_RANK], at[LIMIT_RANK], k[LIMIT_RANK] = {NO_EXPR}, inside;
   int64_t always;
   for (int i = 0; i < p->rank; i++)
     index[i] = kb_for_dim(kb, p->slides[i] && !p->disjoint ? LOOP_SEQ : LOOP_PAR, p->out[i]);
-  struct element maximum = find_maximum(kb, p, a, index, NULL);
-  uint32_t given = kb_local(kb, expr_int(kb->k, DTYPE_BOOL, 0));
-  int open = window_loops(kb, p, LOOP_SEQ, index, at, &inside);
-  uint32_t wins = kb_local(kb, takes_all(kb, kb_load(kb, a, at), maximum, inside, given));
-  kb_set(kb, given, expr_binary(kb->k, SCALAR_OR, kb_get(kb, given), kb_get(kb, wins)));
-  struct element part = f_select(&kb->f, real_element(kb_get(kb, wins)), kb_load(kb, g, index), f_const(&kb->f, 0));
+  uint32_t place = first_maximum(kb, p, a, index);
+  int open = pool_window_loops(kb, p, LOOP_SEQ, index, at, k, p->disjoint ? &inside : NULL);
+  expr_id wins = expr_binary(kb->k, SCALAR_EQ, kb_get(kb, place), place_number(kb, p, k));
+  struct element part = f_select(&kb->f, real_element(wins), kb_load(kb, g, index), f_const(&kb->f, 0));
   if (p->disjoint && !expr_is_const(kb->k, inside, &always))
     kb_if(kb, inside), open++;
   kb_store(kb, o, at, p->disjoint ? part : f_binary(&kb->f, SCALAR_ADD, kb_load(kb, o, at), part));
@@ -317,7 +395,7 @@ static status give_gradient(struct op_call *c, const struct pool *p, value_id in
   kb_begin(&kb, c, x.dtype);
   uint32_t a = kb_in(&kb, input), g = kb_in(&kb, gradient), o = kb_out(&kb, x.dtype, p->rank, p->in);
   if (!p->disjoint || !pool_covers(c, p))
-    fill_zero(&kb, p, o);
+    pool_fill_zero(&kb, p, o);
   give_to_maxima(&kb, p, a, g, o);
   op_set_output(c, 0, kb_value(&kb, o));
   return kb_finish_guarded(&kb);

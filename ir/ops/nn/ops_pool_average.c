@@ -1,7 +1,8 @@
-/* ops_pool_average.c: the gradient of averages over windows: each element gathers its shares of the windows that cover it.
+/* ops_pool_average.c: the gradient of averages over windows.
  *
- * Shares are divided once, in front. Of windows that do not overlap an element has one; of those one element apart the shares have zeros
- * around them, so that no sum tests for a border. */
+ * Of windows that do not overlap an element takes the share of the only one that may cover it. Of those one element apart it gathers them,
+ * from shares with zeros around them, so that no sum tests for a border. Others share out what they have, one behind the other: elements
+ * would look for one or two of them in a loop each. */
 #include "ir/ops/accumulate.h"
 #include "ir/ops/arrange.h"
 #include "ir/ops/nn/conv.h"
@@ -61,29 +62,67 @@ static status add_lacking(struct op_call *c, const struct pool *p, value_id *sha
   return conv_pad(c, *shares, before, to, shares);
 }
 
-/* Opens loops over the windows that cover an element; gives how many. is_padded: the shares have zeros for those that there are not. */
-static int covering_loops(struct kb *kb, const struct pool *p, bool is_padded, const expr_id *index, expr_id *at, expr_id *exists) {
+/* Opens loops over a window whose shares have zeros for those that there are not; gives how many. */
+static int padded_loops(struct kb *kb, const struct pool *p, const expr_id *index, expr_id *at) {
   int open = 0;
-  *exists = expr_int(kb->k, DTYPE_BOOL, 1);
   for (int i = 0; i < p->rank; i++) {
     at[i] = index[i];
     if (!p->slides[i])
       continue;
-    expr_id here, k = kb_for_dim(kb, LOOP_RED, p->axes[i].size);
+    expr_id k = kb_for_dim(kb, LOOP_RED, p->axes[i].size);
+    at[i] = kb_sub(kb, kb_add(kb, index[i], kb_int(kb, op_dim_value(kb->c, p->axes[i].size) - 1)), k);
     open++;
-    if (is_padded) {
-      at[i] = kb_sub(kb, kb_add(kb, index[i], kb_int(kb, op_dim_value(kb->c, p->axes[i].size) - 1)), k);
-      continue;
-    }
-    at[i] = kb_clamp(kb, window_source(kb, &p->axes[i], index[i], k, &here), kb_dim(kb, p->out[i]));
-    *exists = kb_and(kb, *exists, here);
   }
   return open;
 }
 
-/* orig_input_shape, grad: each input gathers its share of every window that covers it. */
+static status take_shares(struct op_call *c, const struct pool *p, value_id gradient, enum dtype dtype, value_id *out) {
+  value_id shares;
+  TRY(window_shares(c, p, gradient, &shares));
+  if (!p->disjoint)
+    TRY(add_lacking(c, p, &shares));
+  struct kb kb;
+  kb_begin(&kb, c, op_value(c, shares)->dtype);
+  uint32_t s = kb_in(&kb, shares), o = kb_out(&kb, dtype, p->rank, p->in);
+  expr_id index[LIMIT_RANK], at[LIMIT_RANK];
+  kb_loops(&kb, LOOP_PAR, p->rank, p->in, index);
+  if (p->disjoint) {
+    expr_id exists = only_window(&kb, p, index, at);
+    store_as(&kb, o, index, f_select(&kb.f, real_element(exists), kb_load(&kb, s, at), f_const(&kb.f, 0)));
+  } else {
+    struct accumulator acc = acc_zero(&kb, op_value(c, shares)->dtype);
+    int open = padded_loops(&kb, p, index, at);
+    acc_add(&kb, &acc, kb_load(&kb, s, at));
+    kb_close(&kb, open);
+    store_as(&kb, o, index, acc_get(&kb, &acc));
+  }
+  kb_close(&kb, p->rank);
+  *out = kb_value(&kb, o);
+  return kb_finish_guarded(&kb);
+}
+static status share_out(struct op_call *c, const struct pool *p, value_id gradient, enum dtype dtype, value_id *out) {
+  struct kb kb;
+  kb_begin(&kb, c, sum_dtype(dtype));
+  uint32_t g = kb_in(&kb, gradient), o = kb_out(&kb, sum_dtype(dtype), p->rank, p->in);
+  expr_id index[LIMIT_RANK], at[LIMIT_RANK], inside;
+  pool_fill_zero(&kb, p, o);
+  for (int i = 0; i < p->rank; i++)
+    index[i] = kb_for_dim(&kb, p->slides[i] ? LOOP_SEQ : LOOP_PAR, p->out[i]);
+  struct element count = real_element(pool_count(&kb, p, index, sum_dtype(dtype)));
+  struct element quotient = f_binary(&kb.f, SCALAR_DIV, load_as(&kb, sum_dtype(dtype), g, index), count);
+  struct element share = real_element(kb_get(&kb, kb_local(&kb, quotient.re)));
+  int open = pool_window_loops(&kb, p, LOOP_SEQ, index, at, NULL, &inside);
+  share = f_select(&kb.f, real_element(inside), share, f_const(&kb.f, 0));
+  kb_store(&kb, o, at, f_binary(&kb.f, SCALAR_ADD, kb_load(&kb, o, at), share));
+  kb_close(&kb, open + p->rank);
+  value_id sums = kb_value(&kb, o);
+  TRY(kb_finish_guarded(&kb));
+  return op_cast(c, sums, dtype, out);
+}
+
+/* orig_input_shape, grad */
 status build_avg_pool_grad(struct op_call *c) {
-  value_id shape, gradient, shares;
+  value_id shape, gradient, out;
   struct pool p = {0};
   dim dims[LIMIT_RANK];
   TRY(op_input(c, 0, &shape));
@@ -92,27 +131,8 @@ status build_avg_pool_grad(struct op_call *c) {
   TRY(op_sizes(c, shape, "orig_input_shape", rank, dims));
   TRY(pool_begin(c, rank, dims, UINT32_MAX, &p));
   TRY(pool_check(c, &p, gradient, true, "grad"));
-  enum dtype dtype = op_value(c, gradient)->dtype, sum = sum_dtype(dtype);
-  TRY(window_shares(c, &p, gradient, &shares));
-  bool is_padded = !p.disjoint && slides_by_one(c, &p);
-  if (is_padded)
-    TRY(add_lacking(c, &p, &shares));
-  struct kb kb;
-  kb_begin(&kb, c, sum);
-  uint32_t s = kb_in(&kb, shares), o = kb_out(&kb, dtype, rank, p.in);
-  expr_id index[LIMIT_RANK], at[LIMIT_RANK], exists;
-  kb_loops(&kb, LOOP_PAR, rank, p.in, index);
-  if (p.disjoint) {
-    exists = only_window(&kb, &p, index, at);
-    store_as(&kb, o, index, f_select(&kb.f, real_element(exists), kb_load(&kb, s, at), f_const(&kb.f, 0)));
-  } else {
-    struct accumulator acc = acc_zero(&kb, sum);
-    int open = covering_loops(&kb, &p, is_padded, index, at, &exists);
-    acc_add(&kb, &acc, f_select(&kb.f, real_element(exists), kb_load(&kb, s, at), f_const(&kb.f, 0)));
-    kb_close(&kb, open);
-    store_as(&kb, o, index, acc_get(&kb, &acc));
-  }
-  kb_close(&kb, rank);
-  op_set_output(c, 0, kb_value(&kb, o));
-  return kb_finish_guarded(&kb);
+  bool takes = p.disjoint || slides_by_one(c, &p);
+  TRY((takes ? take_shares : share_out)(c, &p, gradient, op_value(c, gradient)->dtype, &out));
+  op_set_output(c, 0, out);
+  return OK;
 }
