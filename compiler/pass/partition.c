@@ -2,10 +2,14 @@
  *
  * A value that another task uses is sent where its first user there stands in the order of nodes and received right before that use; a
  * control edge across tasks becomes the transfer of an empty tensor; a symbol that a task needs and cannot bind from what it has is
- * sent as a scalar by the task that binds it. Every transfer has a number that is unique in the entry. */
+ * sent as a scalar by the task that binds it. Every transfer has a number that is unique in the entry.
+ *
+ * What cannot be sent (lists, optionals, stacks: variants and resources) stays where it was made, and who takes it runs there, whatever
+ * device it was given. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "compiler/edit/flow_edit.h"
 #include "compiler/pass/pass.h"
 
 struct part {
@@ -34,6 +38,51 @@ static uint32_t home_of(const struct cut *c, const struct flow_node *n) {
   if (c->build->cluster.tasks.count == 1)
     return 0;
   return c->entry->replicated ? TASK_SELF : TASK_DRIVER;
+}
+
+/* Another task than `home` that has a variable which the node touches. */
+struct elsewhere {
+  const struct cut *c;
+  uint32_t home;
+  bool is_found;
+};
+static void note_elsewhere(void *self, uint32_t var, enum touch touch) {
+  struct elsewhere *e = self;
+  uint32_t task = e->c->build->vars.items[var].task;
+  e->is_found = e->is_found || (touch != TOUCH_NONE && task != e->home && task != TASK_SELF);
+}
+static bool touches_elsewhere(const struct cut *c, const struct flow_node *n, uint32_t home) {
+  struct elsewhere e = {c, home, false};
+  uint32_t var;
+  for (uint32_t i = 0; i < node_touch_count(n); i++) {
+    enum touch touch = node_touch(n, i, &var);
+    if (touch != TOUCH_NONE)
+      note_elsewhere(&e, var, touch);
+  }
+  for (uint32_t i = 0; i < n->region_count; i++)
+    flow_touches(n->branches[i], note_elsewhere, &e);
+  return e.is_found;
+}
+/* The task of node `id`, which may yield to one that made what cannot be sent. */
+static status find_home(struct cut *c, flow_id id) {
+  const struct flow_node *n = c->whole->nodes.items[id], *first = NULL;
+  uint32_t home = home_of(c, n);
+  for (uint32_t i = 0; i < n->inputs.count; i++) {
+    const struct flow_value *x = &c->whole->values.items[n->inputs.items[i]];
+    const struct flow_node *maker = c->whole->nodes.items[x->producer];
+    if ((x->dtype != DTYPE_VARIANT && x->dtype != DTYPE_RESOURCE) || !maker || (x->data && maker->op == FLOW_CONST))
+      continue;
+    if (first && c->home[x->producer] != home)
+      return fail(UNIMPLEMENTED, "%s (%s) takes a %s that %s made on one task and a %s that %s made on another: neither can be sent",
+                  n->name, n->tf_op, dtype_name(x->dtype), first->name, dtype_name(x->dtype), maker->name);
+    first = maker;
+    home = c->home[x->producer];
+  }
+  if (first && home != home_of(c, n) && touches_elsewhere(c, n, home))
+    return fail(UNIMPLEMENTED, "%s (%s) takes what %s made on another task than its variables: it cannot be sent; give both one device",
+                n->name, n->tf_op, first->name);
+  c->home[id] = home;
+  return OK;
 }
 
 static struct part *part_of(struct cut *c, uint32_t task) {
@@ -262,7 +311,7 @@ static void note_whole_binder(void *self, uint32_t symbol) {
     c->binder[symbol] = c->current;
 }
 
-static void partition_entry(struct build *b, struct entry *e) {
+static status partition_entry(struct build *b, struct entry *e) {
   struct cut c = {.build = b, .entry = e, .whole = e->flow, .symbols = dims_symbol_count(e->flow->dims)};
   c.home = ARENA_ARRAY(&b->arena, uint32_t, e->flow->nodes.count);
   c.binder = ARENA_ARRAY(&b->arena, flow_id, c.symbols + 1);
@@ -270,7 +319,7 @@ static void partition_entry(struct build *b, struct entry *e) {
     const struct flow_node *n = e->flow->nodes.items[c.current];
     if (!n)
       continue;
-    c.home[c.current] = home_of(&c, n);
+    TRY(find_home(&c, c.current));
     flow_node_binds(e->flow, n, note_whole_binder, &c);
   }
   for (c.current = 1; c.current < e->flow->nodes.count; c.current++)
@@ -283,10 +332,11 @@ static void partition_entry(struct build *b, struct entry *e) {
     vec_push(&e->parts, (struct entry_part){.task = p->task, .flow = p->flow});
   }
   vec_free(&c.parts);
+  return OK;
 }
 
 status pass_partition(struct build *b) {
   for (uint32_t i = 0; i < b->entries.count; i++)
-    partition_entry(b, &b->entries.items[i]);
+    TRY(partition_entry(b, &b->entries.items[i]));
   return OK;
 }
