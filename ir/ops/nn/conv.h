@@ -62,6 +62,11 @@ expr_id conv_output_loop(struct kb *kb, const struct conv *v, int i, expr_id tap
 /* ops_conv_input.c */
 status conv_backprop_input(struct op_call *c, const struct conv *v, value_id filter, value_id gradient);
 
+/* conv_columns.c: the input's gradient by a product, of which each element takes its share. For taps and strides that are known. */
+bool conv_is_open(struct op_call *c, const struct conv *v); /* sizes of the input are not known */
+bool conv_has_columns(struct op_call *c, const struct conv *v);
+status conv_input_by_columns(struct op_call *c, const struct conv *v, value_id filter, value_id gradient);
+
 /* conv_spread.c: depthwise convolutions of several results for each channel, as those of one over more channels. */
 bool conv_spreads(struct op_call *c, const struct conv *v);
 /* *v and its filter's dims become those of more channels, of which each has one result. */

@@ -2,7 +2,8 @@
  *
  * Of stride s the elements at a, a + s, a + 2 s ... of an axis are covered by every s-th tap only. Where sizes and padding are known,
  * each such phase is a nest of its own over its taps: a convolution of stride 1 over the gradient with zeros around it, without a test
- * inside the sum. Otherwise each tap asks whether an output lies where it points. */
+ * inside the sum. Of more phases than nests are worth it, and of open sizes, it goes by columns (conv_columns.c), where windows are few.
+ * Otherwise each tap asks whether an output lies where it points. */
 #include <string.h>
 
 #include "ir/ops/accumulate.h"
@@ -220,7 +221,10 @@ status conv_backprop_input(struct op_call *c, const struct conv *v, value_id fil
   struct conv back;
   if (find_turned(c, v, &back))
     return conv_forward(c, &back, gradient, filter);
-  if (!find_phases(c, v, &p))
+  bool has_phases = find_phases(c, v, &p);
+  if (conv_has_columns(c, v) && (!has_phases || conv_is_open(c, v)))
+    return conv_input_by_columns(c, v, filter, gradient);
+  if (!has_phases)
     return input_by_tests(c, v, filter, gradient);
   TRY(pad_gradient(c, &p, &gradient));
   return conv_is_narrow(c, v) && p.strides[0] == 1 ? narrow_input(c, v, filter, gradient) : input_by_phases(c, &p, filter, gradient);
