@@ -19,7 +19,8 @@
  *     spd            symmetric and positive definite matrices; `wc`: matrices far from singular; `low`: lower triangles
  *
  * Attributes: `name=VALUE|VALUE ...`, as TensorFlow's registry types them; lists in brackets; `T!=str,bool` leaves out types. Types that
- * are not said run through those that the registry allows. `~` in front: the op wants sizes that are known. */
+ * are not said run through those that the registry allows. `~` in front: the op wants sizes that are known; `^`: its sums are ordered
+ * otherwise where they are not. */
 #ifndef TFC_TESTS_ROW_CASE_H
 #define TFC_TESTS_ROW_CASE_H
 
@@ -282,7 +283,7 @@ static inline void row_add_input(struct row_case *c, const struct op_arg *arg, c
  * through all types; the others through a few. */
 static inline uint32_t row_case_make(struct row_case *c, const struct op_def *def, const struct row_form *form, uint32_t i,
                                      uint32_t form_number, struct arena *arena) {
-  const char *attrs = form->attrs + (*form->attrs == '~');
+  const char *attrs = form->attrs + (*form->attrs == '~' || *form->attrs == '^');
   *c = (struct row_case){.def = def, .arena = arena};
   uint32_t shapes = strchr(form->inputs, '*') ? 6 : 1, variants = row_attr_variants(arena, attrs);
   row_choose_attrs(c, attrs, i % variants);
