@@ -6,8 +6,8 @@
 
 struct kernel_loads {
   uint32_t count;
-  bool
-    repeated; /* some element is loaded in more than one iteration of the loops around it: a broadcast, a sum's operand, a window, taps of a table */
+  /* Some element is loaded in more than one iteration of the loops around it: a broadcast, a sum's operand, a window, taps of a table. */
+  bool repeated;
 };
 struct kernel_loads kernel_loads(const struct kernel *k, uint32_t buffer);
 
