@@ -21,6 +21,7 @@ struct conv {
   int columns;        /* the axis of a row's pixels, of which a tile has some; */
   int taps;           /* that of the taps which a test is about; -1: there is none */
   int64_t wide, width, lanes;
+  bool is_open;         /* how wide a row is, only the step knows */
   double others, terms; /* turns of the other par axes; of all sums, at most */
   bool is_along;        /* the filter lies along the sum */
   bool is_paired;       /* terms are multiplied two by two: `terms` counts pairs then */
@@ -46,6 +47,7 @@ struct form {
 #define CROWDED_TERMS 64   /* so many rows */
 #define CROWDED_BYTES 1024 /* rows of a filter that are multiples of it apart fall into few sets of the caches */
 #define STACK_BYTES 2097152.0
+#define WIDE_OPEN 64    /* pixels of a row, what is taken for an open one */
 #define PART_PIXELS 256 /* of a task that copies the filter: fewer do not pay for a copy of their own */
 
 /* ---- which nests ---- */
@@ -87,7 +89,8 @@ static bool find_sizes(struct conv *v) {
       v->others *= turns;
   }
   v->terms /= v->is_paired ? PAIR_TERMS : 1;
-  v->wide = c->axes[v->columns].extent;
+  v->is_open = c->axes[v->columns].extent < 0 && !c->test;
+  v->wide = v->is_open ? WIDE_OPEN : c->axes[v->columns].extent;
   v->width = c->axes[c->lanes].extent;
   v->lanes = lanes_for(v->n, c->dtype, v->width);
   bool are_sums = v->is_along && v->width < v->lanes; /* few outputs of a filter along the sum: plain loops have vectors of terms */
@@ -128,6 +131,8 @@ static const char *cut_text(const struct conv *v, int64_t rows) {
   int64_t left = divide_up(reach, rows), pieces = 1;
   int64_t right = v->wide > reach ? (v->wide - reach) / rows : 0;
   const char *w = v->words.of[v->columns], *points = "", *made = arena_printf(a, " %sp0", w);
+  if (v->is_open)
+    return "";
   for (int64_t i = 1; i < tiles; i++)
     if (i <= left || i >= right) {
       points = arena_printf(a, "%s %lld", points, (long long)i);
@@ -136,6 +141,16 @@ static const char *cut_text(const struct conv *v, int64_t rows) {
   if (pieces > PIECES_MAX)
     return NULL;
   return pieces == 1 ? "" : arena_printf(a, "; cut %so at%s ->%s", w, points, made);
+}
+
+/* Into tiles; of an open row, whose loops must stand in their order before that, also what full tiles leave. */
+static const char *split_text(const struct conv *v, int64_t rows) {
+  const char *w = v->words.of[v->columns], *text = arena_printf(v->n->arena, "; split %s %lld -> %so %si", w, (long long)rows, w, w);
+  const char *tail = "";
+  for (int64_t size = 8; v->is_open && size; size /= 2)
+    if (size < rows)
+      tail = arena_printf(v->n->arena, "%s %lld", *tail ? tail : " tail cut", (long long)size);
+  return arena_printf(v->n->arena, "%s%s", text, tail);
 }
 
 /* Whether a filter along the sum is copied by squares. */
@@ -213,8 +228,9 @@ static const char *steps_text(const struct conv *v, const struct form *f) {
   const char *sums = axis_words_list(&v->words, v->c->par_count, v->c->axis_count), *tasks = tasks_text(v, f, around), *order = tasks;
   if (!cut)
     return NULL;
-  const char *text = arena_printf(a, "%s; split %s %lld -> %so %si; split %s %lld -> %so %si", axis_words_begin(&v->words), w,
-                                  (long long)f->rows, w, w, m, (long long)(f->vectors * v->lanes), m, m);
+  const char *split = split_text(v, f->rows), *columns = v->is_open ? w : arena_printf(a, "%so", w);
+  const char *text = arena_printf(a, "%s%s; split %s %lld -> %so %si", axis_words_begin(&v->words), v->is_open ? "" : split, m,
+                                  (long long)(f->vectors * v->lanes), m, m);
   if (f->parted >= 0) {
     const char *p = v->words.of[f->parted];
     text = arena_printf(a, "%s; split %s %lld -> %so %si", text, p, (long long)f->part, p, p);
@@ -229,8 +245,9 @@ static const char *steps_text(const struct conv *v, const struct form *f) {
   const char *pair = v->is_paired ? arena_printf(a, "; pair %sv", k) : "";
   if (v->is_paired)
     sums = arena_printf(a, "%s %su", axis_words_list(&v->words, v->c->par_count, v->c->axis_count - 1), k);
-  text = arena_printf(a, "%s; order%s %so%s %si %si%s%s; sink %si %si under%s in register%s", text, order, w, inner, w, m,
-                      f->is_staged ? stage_text(v, f) : "", cut, w, m, sums, pair);
+  text = arena_printf(a, "%s; order%s %s%s%s %si%s%s%s; sink %si %si under%s in register%s", text, order, columns, inner,
+                      v->is_open ? "" : arena_printf(a, " %si", w), m, f->is_staged ? stage_text(v, f) : "", cut, v->is_open ? split : "",
+                      w, m, sums, pair);
   const char *written = v->c->test ? arena_printf(a, " %s", v->words.of[v->taps]) : "";
   return arena_printf(a, "%s%s; run%s tasks; run %si%s unroll; run %si lanes%s", text, is_far(v) && !f->is_staged ? fetch_text(v) : "",
                       tasks, w, written, m, f->is_staged ? copy_lanes_text(v) : "");
