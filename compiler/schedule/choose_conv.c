@@ -47,7 +47,6 @@ struct form {
 #define CROWDED_TERMS 64   /* so many rows */
 #define CROWDED_BYTES 1024 /* rows of a filter that are multiples of it apart fall into few sets of the caches */
 #define STACK_BYTES 2097152.0
-#define WIDE_OPEN 64    /* pixels of a row, what is taken for an open one */
 #define PART_PIXELS 256 /* of a task that copies the filter: fewer do not pay for a copy of their own */
 
 /* ---- which nests ---- */
@@ -80,7 +79,7 @@ static bool find_sizes(struct conv *v) {
   v->others = v->terms = 1;
   for (int i = 0; i < c->axis_count; i++) {
     const struct contraction_axis *a = &c->axes[i];
-    double turns = a->most < 0 ? 1 : (double)a->most;
+    double turns = a->most >= 0 ? (double)a->most : a->role == ROLE_M ? ROWS_USUAL : 1;
     if (i >= c->par_count && a->most < 0)
       return false;
     if (i >= c->par_count)
@@ -90,7 +89,7 @@ static bool find_sizes(struct conv *v) {
   }
   v->terms /= v->is_paired ? PAIR_TERMS : 1;
   v->is_open = c->axes[v->columns].extent < 0 && !c->test;
-  v->wide = v->is_open ? WIDE_OPEN : c->axes[v->columns].extent;
+  v->wide = v->is_open ? ROWS_USUAL : c->axes[v->columns].extent;
   v->width = c->axes[c->lanes].extent;
   v->lanes = lanes_for(v->n, c->dtype, v->width);
   bool are_sums = v->is_along && v->width < v->lanes; /* few outputs of a filter along the sum: plain loops have vectors of terms */
@@ -222,6 +221,10 @@ static const char *copy_lanes_text(const struct conv *v) {
   return has_squares(v) ? arena_printf(v->n->arena, "; run %sr unroll; run %sr lanes%s", m, k, pairs)
                         : arena_printf(v->n->arena, "; run %sp lanes%s", m, pairs);
 }
+static int64_t row_bytes(const struct conv *v) { return v->width * (int64_t)dtype_size(v->c->dtype); }
+static bool is_crowded(const struct conv *v) { return v->terms >= CROWDED_TERMS && row_bytes(v) % CROWDED_BYTES == 0; }
+/* Of a crowded filter's lines those that are asked for push each other out: so small images as open ones may be feel it. */
+static bool asks_ahead(const struct conv *v) { return is_far(v) && !(v->is_open && is_crowded(v)); }
 static const char *steps_text(const struct conv *v, const struct form *f) {
   struct arena *a = v->n->arena;
   const char *w = v->words.of[v->columns], *m = v->words.of[v->c->lanes], *cut = cut_text(v, f->rows), *around = around_text(v, f);
@@ -249,7 +252,7 @@ static const char *steps_text(const struct conv *v, const struct form *f) {
                       v->is_open ? "" : arena_printf(a, " %si", w), m, f->is_staged ? stage_text(v, f) : "", cut, v->is_open ? split : "",
                       w, m, sums, pair);
   const char *written = v->c->test ? arena_printf(a, " %s", v->words.of[v->taps]) : "";
-  return arena_printf(a, "%s%s; run%s tasks; run %si%s unroll; run %si lanes%s", text, is_far(v) && !f->is_staged ? fetch_text(v) : "",
+  return arena_printf(a, "%s%s; run%s tasks; run %si%s unroll; run %si lanes%s", text, asks_ahead(v) && !f->is_staged ? fetch_text(v) : "",
                       tasks, w, written, m, f->is_staged ? copy_lanes_text(v) : "");
 }
 
@@ -259,8 +262,6 @@ static const char *steps_text(const struct conv *v, const struct form *f) {
 static double copy_cycles(const struct conv *v) {
   return conv_copy_cycles(v->n->machine, filter_bytes(v), v->is_along ? v->terms * (double)v->width : 0);
 }
-static int64_t row_bytes(const struct conv *v) { return v->width * (int64_t)dtype_size(v->c->dtype); }
-static bool is_crowded(const struct conv *v) { return v->terms >= CROWDED_TERMS && row_bytes(v) % CROWDED_BYTES == 0; }
 /* Of a filter beyond L2 a strip may stay there while all tiles meet it. Its rows find as many sets as the power of two by which they lie
  * apart leaves. */
 static bool strip_stays(const struct conv *v, int64_t vectors) {
