@@ -241,9 +241,22 @@ static void shorten(struct collapser *c) {
   shorten_block(c, c->k->body);
 }
 
+/* Whether each buffer's known dimensions are a number together: a damaged graph may have any. */
+static bool dims_fit(const struct kernel *k) {
+  for (uint32_t i = 0; i < k->buffers.count; i++) {
+    int64_t count = 1;
+    for (int d = 0; d < k->buffers.items[i].rank; d++) {
+      kernel_dim dim = k->buffers.items[i].dims[d];
+      if (!DIM_IS_SIZE(dim) && __builtin_mul_overflow(count, dim, &count))
+        return false;
+    }
+  }
+  return true;
+}
+
 struct kernel *kernel_collapse(struct kernel *k, struct arena *arena) {
   struct arena work;
-  if (stmts_are_marked(k->body))
+  if (stmts_are_marked(k->body) || !dims_fit(k))
     return k;
   arena_init(&work);
   struct kernel *copy = kernel_empty(k, &work);

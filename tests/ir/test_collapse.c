@@ -304,12 +304,24 @@ static void a_scheduled_kernel_stays(void **state) {
   arena_deinit(&arena);
 }
 
+static void sizes_beyond_all_numbers_stay(void **state) {
+  (void)state;
+  struct arena arena;
+  arena_init(&arena);
+  struct kernel *k = parsed("kernel k(in a: f32[3,9223372036854775807], out b: f32[3,9223372036854775807]) { par i0 < 3 { par i1 < "
+                            "9223372036854775807 { b[i0,i1] = a[i0,i1] } } }",
+                            &arena);
+  assert_ptr_equal(kernel_collapse(k, &arena), k);
+  arena_deinit(&arena);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(loops_are_one_or_two_where_memory_says_so),
     cmocka_unit_test(the_same_bits_are_stored),
     cmocka_unit_test(second_factors_are_copied_into_the_order_of_sums),
     cmocka_unit_test(a_scheduled_kernel_stays),
+    cmocka_unit_test(sizes_beyond_all_numbers_stay),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
