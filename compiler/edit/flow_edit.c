@@ -99,18 +99,20 @@ bool node_updates(const struct flow_node *n) {
   return false;
 }
 
-void flow_touches(const struct flow *f, void (*found)(void *, uint32_t, enum touch), void *self) {
-  for (flow_id id = 1; id < f->nodes.count; id++) {
-    const struct flow_node *n = f->nodes.items[id];
-    uint32_t var;
-    for (uint32_t i = 0; n && i < node_touch_count(n); i++) {
-      enum touch touch = node_touch(n, i, &var);
-      if (touch != TOUCH_NONE)
-        found(self, var, touch);
-    }
-    for (uint32_t i = 0; n && i < n->region_count; i++)
-      flow_touches(n->branches[i], found, self);
+void node_touches(const struct flow_node *n, void (*found)(void *, uint32_t, enum touch), void *self) {
+  uint32_t var;
+  for (uint32_t i = 0; i < node_touch_count(n); i++) {
+    enum touch touch = node_touch(n, i, &var);
+    if (touch != TOUCH_NONE)
+      found(self, var, touch);
   }
+  for (uint32_t i = 0; i < n->region_count; i++)
+    flow_touches(n->branches[i], found, self);
+}
+void flow_touches(const struct flow *f, void (*found)(void *, uint32_t, enum touch), void *self) {
+  for (flow_id id = 1; id < f->nodes.count; id++)
+    if (f->nodes.items[id])
+      node_touches(f->nodes.items[id], found, self);
 }
 
 bool node_is_call(const struct flow_node *n, const char *host) { return n && n->op == FLOW_HOST && strcmp(n->host, host) == 0; }

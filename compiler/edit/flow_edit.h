@@ -24,6 +24,8 @@ enum touch node_touch(const struct flow_node *node, uint32_t i, uint32_t *var);
 uint32_t node_touch_count(const struct flow_node *node); /* numbers i to ask for; some are TOUCH_NONE */
 bool node_updates(const struct flow_node *node);
 /* The variables that the nodes of a region, and of regions in it, touch: calls back for each. */
+/* Those of a node and of what is in its regions. */
+void node_touches(const struct flow_node *node, void (*found)(void *self, uint32_t var, enum touch touch), void *self);
 void flow_touches(const struct flow *flow, void (*found)(void *self, uint32_t var, enum touch touch), void *self);
 
 bool node_is_call(const struct flow_node *node, const char *host);                       /* of the runtime, by name */

@@ -131,14 +131,7 @@ static void note_server(void *self, uint32_t var, enum touch touch) {
 }
 static struct server_note node_servers(const struct homes *h, const struct flow_node *n) {
   struct server_note note = {.homes = h};
-  uint32_t var;
-  for (uint32_t i = 0; i < node_touch_count(n); i++) {
-    enum touch touch = node_touch(n, i, &var);
-    if (touch != TOUCH_NONE)
-      note_server(&note, var, touch);
-  }
-  for (uint32_t i = 0; i < n->region_count; i++)
-    flow_touches(n->branches[i], note_server, &note);
+  node_touches(n, note_server, &note);
   return note;
 }
 

@@ -49,18 +49,12 @@ struct elsewhere {
 static void note_elsewhere(void *self, uint32_t var, enum touch touch) {
   struct elsewhere *e = self;
   uint32_t task = e->c->build->vars.items[var].task;
-  e->is_found = e->is_found || (touch != TOUCH_NONE && task != e->home && task != TASK_SELF);
+  (void)touch;
+  e->is_found = e->is_found || (task != e->home && task != TASK_SELF);
 }
 static bool touches_elsewhere(const struct cut *c, const struct flow_node *n, uint32_t home) {
   struct elsewhere e = {c, home, false};
-  uint32_t var;
-  for (uint32_t i = 0; i < node_touch_count(n); i++) {
-    enum touch touch = node_touch(n, i, &var);
-    if (touch != TOUCH_NONE)
-      note_elsewhere(&e, var, touch);
-  }
-  for (uint32_t i = 0; i < n->region_count; i++)
-    flow_touches(n->branches[i], note_elsewhere, &e);
+  node_touches(n, note_elsewhere, &e);
   return e.is_found;
 }
 /* The task of node `id`, which may yield to one that made what cannot be sent. */

@@ -472,9 +472,9 @@ static const struct choice_case cases[] = {
    "split m 16 -> mo mi; order y mo x mi"},
   {"taps that reach far", TAPS("9", "26", "32"), "x86-64-v4", "split w 8 -> wo wi; cut wo at 1 2 3 -> wop0 wop1 wop2 wop3"},
   {"rows of any width: what full tiles leave is code of its own",
-   "kernel k(in a: f32[2,5,258,96], in b: f32[3,3,96,64], out c: f32[2,3,n0,64]) sizes 1 { par i0 < 2 { par i1 < 3 { par i2 < n0 { par i3 < 64 "
-   "{ var v0: f32 = 0:f32 red i4 < 3 { red i5 < 3 { red i6 < 96 { v0 = add(v0, mul(a[i0,add(i1, i4),add(i2, i5),i6], b[i4,i5,i6,i3])) } } } "
-   "c[i0,i1,i2,i3] = v0 } } } } }",
+   "kernel k(in a: f32[2,5,258,96], in b: f32[3,3,96,64], out c: f32[2,3,n0,64]) sizes 1 { par i0 < 2 { par i1 < 3 { par i2 < n0 { par "
+   "i3 < 64 { var v0: f32 = 0:f32 red i4 < 3 { red i5 < 3 { red i6 < 96 { v0 = add(v0, mul(a[i0,add(i1, i4),add(i2, i5),i6], "
+   "b[i4,i5,i6,i3])) } } } c[i0,i1,i2,i3] = v0 } } } } }",
    "znver4", "order ba bb mo w mi; split w 4 -> wo wi tail cut 2 1; sink wi mi under ka kb kc in register"},
   {"statistics of channels: parts, in the order of memory", MOMENTS("8", "32", "64", ""), "x86-64-v4",
    "split i0 64 -> ro0 ri0; fuse i1 i2 -> pt; part pt 16 -> po pi ps; sink ri0 under pi i3 in register; fuse i4 i5 -> pt0_1; part pt0_1 16 "

@@ -59,11 +59,19 @@ static struct taps nearest_taps(struct kb *kb, const struct resize *r, dim in, d
   return (struct taps){1, {kb_clamp(kb, i, kb_dim(kb, in))}, {num(kb, 1)}};
 }
 
-static struct taps linear_taps(struct kb *kb, const struct resize *r, dim in, dim out, expr_id o) {
+/* The pixels on both sides of a position, which is between them; of one that is whole both are the same. */
+struct between {
+  expr_id low, high;
+  struct element part; /* of the way from low to high */
+};
+static struct between between_pixels(struct kb *kb, const struct resize *r, dim in, dim out, expr_id o) {
   struct element at = axis_position(kb, r, axis_scale(kb, r, in, out), o), low = f_unary(&kb->f, SCALAR_FLOOR, at);
-  struct element part = bin(kb, SCALAR_SUB, at, low);
-  expr_id i = as_int(kb, low), j = as_int(kb, f_unary(&kb->f, SCALAR_CEIL, at)), n = kb_dim(kb, in);
-  return (struct taps){2, {kb_clamp(kb, i, n), kb_clamp(kb, j, n)}, {bin(kb, SCALAR_SUB, num(kb, 1), part), part}};
+  expr_id n = kb_dim(kb, in), high = as_int(kb, f_unary(&kb->f, SCALAR_CEIL, at));
+  return (struct between){kb_clamp(kb, as_int(kb, low), n), kb_clamp(kb, high, n), bin(kb, SCALAR_SUB, at, low)};
+}
+static struct taps linear_taps(struct kb *kb, const struct resize *r, dim in, dim out, expr_id o) {
+  struct between b = between_pixels(kb, r, in, out, o);
+  return (struct taps){2, {b.low, b.high}, {bin(kb, SCALAR_SUB, num(kb, 1), b.part), b.part}};
 }
 
 /* The cubic kernel for distance x in [0,1] (near) or x + 1 (far); a is its slope at 1. */
@@ -277,18 +285,6 @@ status build_resize_area(struct op_call *c) {
 
 /* ---- of quantised images: bytes in fixed point ---- */
 
-struct between {
-  expr_id low, high;
-  struct element part; /* of the way from low to high */
-};
-static struct between between_pixels(struct kb *kb, const struct resize *r, int axis, expr_id o) {
-  dim in = r->dims[1 + axis];
-  struct element at = axis_position(kb, r, axis_scale(kb, r, in, r->out[axis]), o), low = f_unary(&kb->f, SCALAR_FLOOR, at);
-  expr_id n = kb_dim(kb, in);
-  expr_id high = as_int(kb, f_unary(&kb->f, SCALAR_CEIL, at));
-  return (struct between){kb_clamp(kb, as_int(kb, low), n), kb_clamp(kb, high, n), bin(kb, SCALAR_SUB, at, low)};
-}
-
 /* a + (b - a) * share / 2^bits, times 2^bits; all i64. */
 static expr_id fixed_lerp(struct kb *kb, expr_id a, expr_id b, expr_id share, int bits) {
   return kb_add(kb, kb_mul(kb, a, kb_int(kb, INT64_C(1) << bits)), kb_mul(kb, kb_sub(kb, b, a), share));
@@ -334,7 +330,7 @@ status build_quantized_resize_bilinear(struct op_call *c) {
   kb_loops(&kb, LOOP_PAR, 4, dims, index);
   for (int i = 0; i < 2; i++)
     same = kb_and(&kb, same, kb_eq(&kb, kb_dim(&kb, r.dims[1 + i]), kb_dim(&kb, r.out[i])));
-  struct between y = between_pixels(&kb, &r, 0, index[1]), x = between_pixels(&kb, &r, 1, index[2]);
+  struct between y = between_pixels(&kb, &r, r.dims[1], r.out[0], index[1]), x = between_pixels(&kb, &r, r.dims[2], r.out[1], index[2]);
   struct element corner[4], e;
   for (int i = 0; i < 4; i++) {
     expr_id at[4] = {index[0], i < 2 ? y.low : y.high, i % 2 ? x.high : x.low, index[3]};
