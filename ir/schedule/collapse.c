@@ -154,9 +154,15 @@ static void find_joined(struct collapser *c) {
   join_loops(c, k->body);
   for (uint32_t b = 0; b < k->buffers.count; b++) {
     const struct kernel_buffer *buffer = &k->buffers.items[b];
+    int64_t together = 1, with_next; /* of the dimensions that are one with the next: a damaged graph's may be no number */
     for (int d = 0; d < buffer->rank; d++) {
       int next = dim_from(c, b, d + 1);
-      *joined_at(c, b, d) = next < buffer->rank && has_many(c, b, d) && !DIM_IS_SIZE(buffer->dims[d]) && !DIM_IS_SIZE(buffer->dims[next]);
+      if (!has_many(c, b, d))
+        continue;
+      *joined_at(c, b, d) = next < buffer->rank && !DIM_IS_SIZE(buffer->dims[d]) && !DIM_IS_SIZE(buffer->dims[next]) &&
+                            !__builtin_mul_overflow(together, buffer->dims[d], &together) &&
+                            !__builtin_mul_overflow(together, buffer->dims[next], &with_next);
+      together = *joined_at(c, b, d) ? together : 1;
     }
   }
   bool *seen = malloc(k->exprs.count);
@@ -241,22 +247,9 @@ static void shorten(struct collapser *c) {
   shorten_block(c, c->k->body);
 }
 
-/* Whether each buffer's known dimensions are a number together: a damaged graph may have any. */
-static bool dims_fit(const struct kernel *k) {
-  for (uint32_t i = 0; i < k->buffers.count; i++) {
-    int64_t count = 1;
-    for (int d = 0; d < k->buffers.items[i].rank; d++) {
-      kernel_dim dim = k->buffers.items[i].dims[d];
-      if (!DIM_IS_SIZE(dim) && __builtin_mul_overflow(count, dim, &count))
-        return false;
-    }
-  }
-  return true;
-}
-
 struct kernel *kernel_collapse(struct kernel *k, struct arena *arena) {
   struct arena work;
-  if (stmts_are_marked(k->body) || !dims_fit(k))
+  if (stmts_are_marked(k->body))
     return k;
   arena_init(&work);
   struct kernel *copy = kernel_empty(k, &work);
