@@ -141,6 +141,8 @@ void nest_candidates(const struct nest *n, struct candidates *out) {
     propose_parts(n, out);
   if (!found)
     propose_squares(n, out);
+  if (!found && out->items.count == 1)
+    propose_ranges(n, out);
   if (found && !propose_panels(n, &c, out))
     propose_for_class(n, &c, out);
   for (uint32_t i = 1; i < out->items.count; i++)
@@ -171,7 +173,10 @@ bool nest_allows(const struct nest *n, const char *steps) {
   struct schedule s = {0};
   struct kernel *out;
   bool may = schedule_parse(steps, n->arena, &s) == OK && (!n->machine->is_strict || keeps_values(&s));
-  return may && schedule_apply(n->k, &s, n->arena, &out) == OK;
+  if (!may || schedule_apply(n->k, &s, n->arena, &out) != OK)
+    return false;
+  kernel_free(out);
+  return true;
 }
 const char *candidate_text(const struct candidate *c, struct arena *arena) {
   return c->below ? arena_printf(arena, "when n%u < %lld: %s else:", c->size, (long long)c->below, c->steps) : c->steps;

@@ -73,6 +73,7 @@ void propose_taps(const struct nest *n, const struct contraction *c, struct cand
 void propose_turned(const struct nest *n, const struct contraction *c, struct candidates *out);         /* choose_turned.c */
 void propose_crossed(const struct nest *n, const struct contraction *c, struct candidates *out);        /* choose_crossed.c */
 void propose_squares(const struct nest *n, struct candidates *out);                                     /* choose_squares.c */
+void propose_ranges(const struct nest *n, struct candidates *out);                                      /* choose_ranges.c */
 void propose_parts(const struct nest *n, struct candidates *out);                                       /* choose_parts.c */
 
 /* The nests of a kernel, one after the other: for (n = nest_first(...); n.top; nest_next(&n)). `uses` is filled. */

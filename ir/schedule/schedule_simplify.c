@@ -99,8 +99,8 @@ static expr_id simplify_division(struct simplifier *f, expr_id e, bool rest, exp
   if (by < 1)
     return e;
   if (is_known(r) && floor_by(r.low, by) == floor_by(r.high, by)) {
-    expr_id whole = expr_int(k, DTYPE_INT64, floor_by(r.low, by));
-    return !rest ? whole : expr_binary(k, SCALAR_SUB, a, expr_int(k, DTYPE_INT64, floor_by(r.low, by) * by));
+    int64_t whole = floor_by(r.low, by), gone = whole < 0 ? -whole * by : whole * by;
+    return !rest ? expr_int(k, DTYPE_INT64, whole) : expr_binary(k, whole < 0 ? SCALAR_ADD : SCALAR_SUB, a, expr_int(k, DTYPE_INT64, gone));
   }
   for (int i = 0; expr_get(k, a)->op == SCALAR_ADD && i < 2; i++) { /* x*c + y with y in [0, c) */
     expr_id many = expr_operand(k, a, i), few = expr_operand(k, a, 1 - i);

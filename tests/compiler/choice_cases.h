@@ -441,6 +441,23 @@ static const struct choice_case cases[] = {
    "order ba no m nj ni; stage b at no by nj k ni -> pj pk pi; order pk pj pi; fetch b at pk ahead 16; split m 6 -> mo mi tail cut 4 2 1"},
   {"an open number of terms, in place, and in blocks", ACROSS_OPEN("1024", "2048"), "x86-64-v3",
    "run ni lanes else: name i0 i1 i2 -> m n k; fma; split n 16 -> ns ni"},
+  {"what pads a row stands outside of its vectors",
+   "kernel k(in a: f32[8,60,60,16], out b: f32[8,66,66,16]) { par i0 < 8 { par i1 < 66 { par i2 < 66 { par i3 < 16 { b[i0,i1,i2,i3] = "
+   "select(and(and(le(3, i1), lt(i1, 63)), and(le(0, sub(i2, 3)), lt(sub(i2, 3), 60))), "
+   "a[i0,max(min(sub(i1, 3), 59), 0),max(min(sub(i2, 3), 59), 0),i3], 0:f32) } } } } }",
+   "x86-64-v4", "cut i2 at 3 63 -> i2a i2b i2c"},
+  {"rows that are rolled are two copies",
+   "kernel k(in a: f32[70,90], out b: f32[70,90]) { par i0 < 70 { par i1 < 90 { b[i0,i1] = "
+   "a[floormod(sub(i0, 3), 70),floormod(sub(i1, 7), 90)] } } }",
+   "x86-64-v3", "cut i1 at 7 -> i1a i1b"},
+  {"what mirrors runs backwards at both ends",
+   "kernel k(in a: f32[6,40], out b: f32[6,48]) { par i0 < 6 { par i1 < 48 { b[i0,i1] = a[i0,select(lt(sub(i1, 4), 0), sub(3, i1), "
+   "select(lt(sub(i1, 4), 40), sub(i1, 4), sub(83, i1)))] } } }",
+   "x86-64-v4", "cut i1 at 4 44 -> i1a i1b i1c"},
+  {"tests of rows alone are worked out in front of their vectors",
+   "kernel k(in a: f32[194,1024], out b: f32[200,1024]) { par i0 < 200 { par i1 < 1024 { b[i0,i1] = select(and(le(3, i0), lt(i0, 197)), "
+   "a[max(min(sub(i0, 3), 193), 0),i1], 0:f32) } } }",
+   "x86-64-v4", NULL},
   {"few outputs: short vectors", PADDED("2", "12", "16", "3", "14", "224", "48"), "x86-64-v4",
    "split w 12 -> wo wi; split m 4 -> mo mi; order ba bb mo wo wi mi; sink wi mi under ka kb in register; run ba bb tasks"},
   {"few outputs of a filter along the sum: vectors of terms",

@@ -1,0 +1,256 @@
+/* choose_ranges.c: maps that do something else in parts of a loop's range, as tests, clamps and remainders of its variable say: what pads,
+ * rolls, mirrors, puts beside each other. The loop is cut where they change, so that each part does one thing: what lies inside is copied by
+ * whole vectors, and nothing is tested in it. */
+#include "compiler/schedule/choose.h"
+
+#include <string.h>
+
+#include "ir/schedule/vectors.h"
+
+#define LOOPS_MAX 8
+#define POINTS_MAX 5
+#define PART_OPERATIONS 4 /* of a loop that begins once more */
+
+struct ranges {
+  const struct nest *n;
+  const struct stmt *loops[LOOPS_MAX];
+  int count;
+  int64_t points[POINTS_MAX + 1]; /* where the loop at hand is cut, ascending */
+  int point_count;
+};
+
+/* ---- where a loop's tests change ---- */
+
+/* e = factor * local + rest, of constants. */
+struct linear {
+  int64_t factor, rest;
+};
+static bool find_linear(const struct kernel *k, expr_id e, uint32_t local, struct linear *out) {
+  const struct expr *x = expr_get(k, e);
+  struct linear a, b;
+  *out = (struct linear){0};
+  if (x->op == SCALAR_LOCAL) {
+    out->factor = 1;
+    return (uint32_t)x->imm == local;
+  }
+  if (expr_is_const(k, e, &out->rest))
+    return true;
+  if (x->count != 2 || !find_linear(k, expr_operand(k, e, 0), local, &a) || !find_linear(k, expr_operand(k, e, 1), local, &b))
+    return false;
+  int64_t sign = x->op == SCALAR_SUB ? -1 : 1;
+  if (x->op == SCALAR_MUL && (!a.factor || !b.factor))
+    return !__builtin_mul_overflow(a.rest, b.rest, &out->rest) &&
+           !__builtin_mul_overflow(a.factor ? a.factor : b.factor, a.factor ? b.rest : a.rest, &out->factor);
+  return (x->op == SCALAR_ADD || x->op == SCALAR_SUB) && !__builtin_add_overflow(a.factor, sign * b.factor, &out->factor) &&
+         !__builtin_add_overflow(a.rest, sign * b.rest, &out->rest);
+}
+static int64_t floor_of(int64_t a, int64_t by) { return a / by - (a % by < 0); }
+
+/* Kept in order, each once; one too many is kept too, and says so. */
+static void add_point(struct ranges *r, int64_t point, int64_t extent) {
+  int i = r->point_count;
+  if (point <= 0 || point >= extent || r->point_count > POINTS_MAX)
+    return;
+  for (int j = 0; j < r->point_count; j++)
+    if (r->points[j] == point)
+      return;
+  for (; i > 0 && r->points[i - 1] > point; i--)
+    r->points[i] = r->points[i - 1];
+  r->points[i] = point;
+  r->point_count++;
+}
+/* d < 0 begins or ends to hold; with `further` 1: d <= 0. */
+static void add_sign(struct ranges *r, struct linear d, int further, int64_t extent) {
+  if (d.factor > 0)
+    add_point(r, floor_of(-d.rest + further + d.factor - 1, d.factor), extent);
+  else if (d.factor < 0)
+    add_point(r, floor_of(d.rest - further, -d.factor) + 1, extent);
+}
+/* Each multiple of `by` that the value passes. */
+static void add_multiples(struct ranges *r, struct linear x, int64_t by, int64_t extent) {
+  int64_t last;
+  if (by < 1 || !x.factor || __builtin_mul_overflow(x.factor, extent - 1, &last) || __builtin_add_overflow(last, x.rest, &last))
+    return;
+  int64_t low = floor_of(last < x.rest ? last : x.rest, by), high = floor_of(last < x.rest ? x.rest : last, by);
+  for (int64_t q = low + 1; q <= high && r->point_count <= POINTS_MAX; q++)
+    add_sign(r, (struct linear){x.factor, x.rest - q * by}, 0, extent);
+}
+/* Which side of a minimum or maximum is taken where both are the same is open: a point beside it that a test has will do. */
+static void add_clamp(struct ranges *r, struct linear d, int64_t extent) {
+  struct ranges either = *r;
+  add_sign(&either, d, 0, extent);
+  struct ranges other = *r;
+  add_sign(&other, d, 1, extent);
+  if (either.point_count > r->point_count && other.point_count > r->point_count)
+    *r = either;
+}
+/* Of one expression: of clamps, or of all else. */
+static void find_points_at(struct ranges *r, expr_id e, uint32_t local, int64_t extent, bool clamps) {
+  const struct kernel *k = r->n->k;
+  const struct expr *x = expr_get(k, e);
+  struct linear a, b, d;
+  if (x->count != 2 || expr_get(k, expr_operand(k, e, 0))->dtype != DTYPE_INT64 || !find_linear(k, expr_operand(k, e, 0), local, &a) ||
+      !find_linear(k, expr_operand(k, e, 1), local, &b) || __builtin_sub_overflow(a.factor, b.factor, &d.factor) ||
+      __builtin_sub_overflow(a.rest, b.rest, &d.rest))
+    return;
+  if (clamps && (x->op == SCALAR_MIN || x->op == SCALAR_MAX))
+    add_clamp(r, d, extent);
+  else if (!clamps && (x->op == SCALAR_LT || x->op == SCALAR_LE))
+    add_sign(r, d, x->op == SCALAR_LE, extent);
+  else if (!clamps && (x->op == SCALAR_FLOORDIV || x->op == SCALAR_FLOORMOD) && !b.factor)
+    add_multiples(r, a, b.rest, extent);
+}
+static void find_points_in(struct ranges *r, expr_id e, uint32_t local, int64_t extent, bool clamps, bool *seen) {
+  if (e == NO_EXPR || seen[e] || !uses_local(r->n->uses, e, local))
+    return;
+  seen[e] = true;
+  find_points_at(r, e, local, extent, clamps);
+  for (int i = 0; i < expr_get(r->n->k, e)->count; i++)
+    find_points_in(r, expr_operand(r->n->k, e, i), local, extent, clamps, seen);
+}
+static void find_points_of(struct ranges *r, uint32_t local, int64_t extent, bool clamps) {
+  uint32_t count = r->n->k->exprs.count;
+  bool *seen = arena_alloc(r->n->arena, count * sizeof *seen);
+  memset(seen, 0, count * sizeof *seen);
+  for (const struct stmt *s = r->loops[r->count - 1]->body; s; s = s->next) {
+    find_points_in(r, s->value, local, extent, clamps, seen);
+    for (int i = 0; i < s->index_count; i++)
+      find_points_in(r, s->index[i], local, extent, clamps, seen);
+  }
+}
+static bool find_points(struct ranges *r, int loop) {
+  int64_t extent;
+  r->point_count = 0;
+  if (!expr_is_const(r->n->k, r->loops[loop]->value, &extent))
+    return false;
+  find_points_of(r, r->loops[loop]->local, extent, false);
+  find_points_of(r, r->loops[loop]->local, extent, true);
+  return r->point_count > 0 && r->point_count <= POINTS_MAX;
+}
+
+/* ---- what it costs ---- */
+
+/* Loops around the statement at hand. */
+struct turns {
+  const struct kernel *k;
+  const struct kernel_uses *uses;
+  const struct stmt *loops[LOOPS_MAX];
+  double trips[LOOPS_MAX + 1]; /* of so many of them; of the innermost vectors are counted */
+  int count;
+  double vector_bytes;
+  bool *seen;
+};
+static int deepest(const struct turns *t, expr_id e) {
+  int at = t->count;
+  while (at && !uses_local(t->uses, e, t->loops[at - 1]->local))
+    at--;
+  return at;
+}
+/* What is loaded or stored: of a vector, and of its lanes one by one. */
+static double access_operations(const struct turns *t, const expr_id *index, int rank, enum dtype dtype, double each) {
+  double lanes = t->vector_bytes / (double)dtype_size(dtype);
+  uint32_t lane = t->loops[t->count - 1]->local;
+  int64_t step;
+  for (int d = 0; d < rank; d++)
+    if (uses_local(t->uses, index[d], lane) && (d + 1 < rank || !index_coefficient(t->uses, index[d], lane, &step) || step != 1))
+      return lanes * each;
+  return 1;
+}
+static double operations_of(struct turns *t, expr_id e) {
+  const struct expr *x = expr_get(t->k, e);
+  if (e == NO_EXPR || t->seen[e])
+    return 0;
+  t->seen[e] = true;
+  double own = x->op != SCALAR_LOAD ? op_operations((enum scalar_op)x->op)
+                                    : access_operations(t, &t->k->operands.items[x->first], x->count,
+                                                        t->k->buffers.items[x->imm].dtype, GATHER_OPERATIONS);
+  /* what a test outside of the vectors decides is a branch there */
+  int at = deepest(t, x->op == SCALAR_SELECT ? expr_operand(t->k, e, 0) : e);
+  double sum = own * t->trips[at] * (at < t->count ? INDEX_SHARE : 1);
+  for (int i = 0; i < x->count; i++)
+    sum += operations_of(t, expr_operand(t->k, e, i));
+  return sum;
+}
+static double block_cost(struct turns *t, const struct stmt *s) {
+  double sum = 0;
+  for (; s; s = s->next) {
+    if (s->kind == STMT_FOR) {
+      double lanes = s->body && s->body->kind == STMT_FOR ? 1 : t->vector_bytes / 4, trips = loop_trips(t->k, s->value);
+      t->loops[t->count] = s;
+      t->trips[t->count + 1] = t->trips[t->count] * (double)divide_up((int64_t)trips, (int64_t)lanes);
+      t->count++;
+      sum += PART_OPERATIONS * t->trips[t->count - 1] + block_cost(t, s->body);
+      t->count--;
+      continue;
+    }
+    memset(t->seen, 0, t->k->exprs.count * sizeof *t->seen);
+    sum += operations_of(t, s->value);
+    for (int i = 0; i < s->index_count; i++)
+      sum += operations_of(t, s->index[i]);
+    if (s->kind == STMT_STORE)
+      sum += t->trips[t->count] * access_operations(t, s->index, s->index_count, t->k->buffers.items[s->buffer].dtype, SCATTER_OPERATIONS);
+  }
+  return sum;
+}
+/* Of so many statements at the top of a kernel, the first of which is number `at`. */
+static double nests_cost(const struct nest *n, const struct kernel *k, int count) {
+  struct kernel_uses uses;
+  kernel_uses_find(k, n->arena, &uses);
+  struct turns t = {.k = k, .uses = &uses, .trips = {1}, .vector_bytes = (double)n->machine->vector_bytes};
+  struct stmt *s = k->body;
+  double sum = 0;
+  t.seen = arena_alloc(n->arena, k->exprs.count * sizeof *t.seen);
+  for (int i = 0; i < n->number; i++)
+    s = s->next;
+  for (int i = 0; i < count; i++, s = s->next) {
+    struct stmt one = *s;
+    one.next = NULL;
+    sum += block_cost(&t, &one);
+  }
+  return sum;
+}
+
+/* ---- the candidate ---- */
+
+/* Loops around values and stores, of nothing that runs for some turns alone. */
+static bool find_loops(struct ranges *r) {
+  const struct stmt *s = r->n->top;
+  for (; s && s->kind == STMT_FOR && s->loop == LOOP_PAR && !(r->count && s->next); s = s->body) {
+    if (r->count == LOOPS_MAX)
+      return false;
+    r->loops[r->count++] = s;
+  }
+  for (; r->count && s; s = s->next)
+    if (s->kind != STMT_STORE && s->kind != STMT_VAR && s->kind != STMT_SET)
+      return false;
+  return r->count > 0;
+}
+static const char *cut_text(const struct ranges *r, int loop) {
+  struct arena *a = r->n->arena;
+  int number = r->n->first_loop + loop;
+  const char *points = "", *names = arena_printf(a, " i%da", number);
+  for (int i = 0; i < r->point_count; i++) {
+    points = arena_printf(a, "%s %lld", points, (long long)r->points[i]);
+    names = arena_printf(a, "%s i%d%c", names, number, 'b' + i);
+  }
+  return arena_printf(a, "cut i%d at%s ->%s", number, points, names);
+}
+/* The innermost loop that has such tests: those of loops around it are worked out in front of it. */
+void propose_ranges(const struct nest *n, struct candidates *out) {
+  struct ranges r = {.n = n};
+  struct schedule s = {0};
+  struct kernel *made;
+  int loop;
+  if (!find_loops(&r))
+    return;
+  for (loop = r.count - 1; loop >= 0 && !find_points(&r, loop); loop--)
+    ;
+  if (loop < 0)
+    return;
+  const char *text = cut_text(&r, loop);
+  if (schedule_parse(text, n->arena, &s) != OK || schedule_apply(n->k, &s, n->arena, &made) != OK)
+    return;
+  out->items.items[0].cycles = nests_cost(n, n->k, 1);
+  vec_push(&out->items, ((struct candidate){.steps = text, .cycles = nests_cost(n, made, loop ? 1 : r.point_count + 1)}));
+  kernel_free(made);
+}
