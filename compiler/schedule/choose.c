@@ -141,10 +141,10 @@ void nest_candidates(const struct nest *n, struct candidates *out) {
     propose_parts(n, out);
   if (!found)
     propose_squares(n, out);
-  if (!found && out->items.count == 1)
-    propose_ranges(n, out);
   if (found && !propose_panels(n, &c, out))
     propose_for_class(n, &c, out);
+  if (!is_product && out->items.count == 1)
+    propose_ranges(n, out);
   for (uint32_t i = 1; i < out->items.count; i++)
     out->items.items[i].cycles *= GAIN_MIN;
 }

@@ -153,8 +153,8 @@ int kernel_nests(const struct kernel_uses *uses, struct kernel_nest *out) {
 bool block_joins_nests(const struct stmt *block) {
   bool found = false;
   for (const struct stmt *s = block; s; s = s->next) {
-    if (s->kind != STMT_BUFFER && (s->kind != STMT_FOR || s->loop != LOOP_PAR))
-      return false;
+    if (s->kind != STMT_BUFFER && (s->kind != STMT_FOR || (s->loop != LOOP_PAR && !stmt_is_scheduled(s))))
+      return false; /* a sum stands here where steps left its rows one turn */
     found = found || (s->kind == STMT_FOR && !stmt_is_scheduled(s));
   }
   return found && block->next;

@@ -120,6 +120,14 @@ static bool is_whole(const struct kernel *k, expr_id many, expr_id few) {
          expr_operand(k, quotient, 0) == expr_operand(k, few, 0);
 }
 
+/* (a + b) - a is b, of integers: they wrap. */
+static expr_id simplify_difference(const struct kernel *k, expr_id e, expr_id a, expr_id b) {
+  for (int i = 0; expr_get(k, a)->op == SCALAR_ADD && i < 2; i++)
+    if (expr_operand(k, a, i) == b)
+      return expr_operand(k, a, 1 - i);
+  return e;
+}
+
 /* a + by <= b, always */
 static bool stays_below(struct range a, struct range b, int64_t by) { return a.high < FAR && b.low > -FAR && a.high + by <= b.low; }
 
@@ -139,6 +147,7 @@ static expr_id simplify_one(struct simplifier *f, expr_id e) {
   case SCALAR_MIN: return stays_below(ra, rb, 0) ? a : stays_below(rb, ra, 0) ? b : e;
   case SCALAR_MAX: return stays_below(ra, rb, 0) ? b : stays_below(rb, ra, 0) ? a : e;
   case SCALAR_ADD: return is_whole(k, a, b) || is_whole(k, b, a) ? expr_operand(k, is_whole(k, a, b) ? b : a, 0) : e;
+  case SCALAR_SUB: return simplify_difference(k, e, a, b);
   case SCALAR_FLOORDIV:
   case SCALAR_FLOORMOD: return expr_is_const(k, b, NULL) ? simplify_division(f, e, x.op == SCALAR_FLOORMOD, a, b) : e;
   default: return e;

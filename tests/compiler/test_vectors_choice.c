@@ -61,11 +61,11 @@ static const struct vectors_case {
   {"x86-64-v4", false,
    "in a: f32[n0,512], out b: f32[n0]) sizes 1 { par i0 < n0 { var v0: f32 = 0:f32 red i1 < 512 { v0 = add(v0, a[i0,i1]) } b[i0] = v0 }",
    "  par i0 < n0 {\n    var v0: f32 = 0:f32\n    red i1 < 512 vectors 64 {\n      v0 = add(v0, a[i0,i1])\n    }\n    b[i0] = v0\n  }\n"},
-  /* also over an open number of images, whose elements lanes would load one by one; */
+  /* also a short one, over all turns of the sum around it, and of an open number of images, whose elements lanes would load one by one; */
   {"x86-64-v4", false,
    "in a: f32[n0,1024,8,8], out b: f32[n0,8]) sizes 1 { par i0 < n0 { par i1 < 8 { var v0: f32 = 0:f32 red i2 < 1024 { red i3 < 8 { "
    "v0 = add(v0, a[i0,i2,i1,i3]) } } b[i0,i1] = v0 } }",
-   "  par i0 < n0 {\n    par i1 < 8 {\n      var v0: f32 = 0:f32\n      red i2 < 1024 vectors 64 {\n        red i3 < 8 unroll {\n"
+   "  par i0 < n0 {\n    par i1 < 8 {\n      var v0: f32 = 0:f32\n      red i2 < 1024 {\n        red i3 < 8 vectors 8 {\n"
    "          v0 = add(v0, a[i0,i2,i1,i3])\n        }\n      }\n      b[i0,i1] = v0\n    }\n  }\n"},
   /* not where its order is to be kept; a maximum has none */
   {"x86-64-v4", true,
@@ -91,6 +91,14 @@ static const struct vectors_case {
    "par i2 < 64 { c[i2] = a[i2,0] }",
    "  par i0 < 64 vectors 16 {\n    par i1 < 64 {\n      b[i0,i1] = a[i0,i1]\n    }\n  }\n"
    "  par i2 < 64 vectors 64 {\n    c[i2] = a[i2,0]\n  }\n"},
+  /* nests that share a task's turns: those that steps have left plain, also beside a sum whose rows are one turn */
+  {"x86-64-v4", false,
+   "in a: f32[4,64], out b: f32[4,64], in c: f32[8,16], out d: f32[4,16]) { par i0 < 4 tasks { par i1 < 64 { b[i0,i1] = neg(a[i0,i1]) } "
+   "buffer e: f32[16] in register par i2 < 16 lanes 16 { e[i2] = 0:f32 } red i3 < 8 { par i4 < 16 lanes 16 { e[i4] = fma(a[i0,i3], "
+   "c[i3,i4], e[i4]) } } par i5 < 16 lanes 16 { d[i0,i5] = e[i5] } }",
+   "  par i0 < 4 tasks {\n    par i1 < 64 vectors 64 {\n      b[i0,i1] = neg(a[i0,i1])\n    }\n    buffer e: f32[16] in register\n"
+   "    par i2 < 16 lanes 16 {\n      e[i2] = 0:f32\n    }\n    red i3 < 8 {\n      par i4 < 16 lanes 16 {\n"
+   "        e[i4] = fma(a[i0,i3], c[i3,i4], e[i4])\n      }\n    }\n    par i5 < 16 lanes 16 {\n      d[i0,i5] = e[i5]\n    }\n  }\n"},
 };
 
 static void plain_loops_become_vectors_where_that_is_worth_it(void **state) {
