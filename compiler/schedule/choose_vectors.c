@@ -123,37 +123,6 @@ static void move_group(struct chain *chain, int from, int to) {
   order_groups(chain, order);
 }
 
-/* Operations of an iteration. An open number of them is a guess, often many times too high: vectors whose lanes are loaded one by one, which
- * gain little in any case, then count as more than they are said to cost. */
-static double lanes_cost(const struct chooser *c, const struct chain *chain, int group, const struct vector_plan *plan) {
-  bool is_known = true;
-  for (int i = chain->groups[group].first; i <= chain->groups[group].last; i++)
-    is_known = is_known && expr_is_const(c->k, chain->loops[i]->value, NULL);
-  return plan->cost / trips_of(c, chain, group) * (is_known || plan->share <= GUESS_SHARE ? 1 : GUESS_COST);
-}
-/* The group that makes the best vectors goes innermost; false: none does. */
-static bool take_lanes(struct chooser *c, struct chain *chain, struct vector_plan *out) {
-  double all = 1, best;
-  int chosen = -1;
-  for (int i = 0; i < chain->group_count; i++)
-    all *= trips_of(c, chain, i);
-  best = all * block_operations(&c->costs, chain->inside);
-  for (int i = chain->group_count - 1; i >= 0; i--) {
-    struct vector_plan plan;
-    if (vector_plan_make(&c->costs, local_of(chain, i), true, trips_of(c, chain, i), chain->inside, 0, &plan) &&
-        all * lanes_cost(c, chain, i, &plan) < best) {
-      best = all * lanes_cost(c, chain, i, &plan);
-      chosen = i;
-      *out = plan;
-    }
-  }
-  if (chosen >= 0)
-    move_group(chain, chosen, chain->group_count - 1);
-  return chosen >= 0;
-}
-
-/* ---- iterations that run together ---- */
-
 /* Loads of a loop's iterations. */
 struct sharing {
   const struct chooser *c;
@@ -180,14 +149,77 @@ static void count_in(struct sharing *s, const struct stmt *t, bool inside_red) {
     count_in(s, t->body, inside_red || (t->kind == STMT_FOR && t->loop == LOOP_RED));
   }
 }
-/* Of sums over which a group's iterations run together with the vectors of the last one. */
-static struct sharing count_shared(const struct chooser *c, const struct chain *chain, int group) {
-  struct sharing s = {.c = c, .lane = local_of(chain, chain->group_count - 1), .other = local_of(chain, group)};
+/* Of sums over which a group's iterations run together with the vectors of another one. */
+static struct sharing count_shared(const struct chooser *c, const struct chain *chain, int lanes, int group) {
+  struct sharing s = {.c = c, .lane = local_of(chain, lanes), .other = local_of(chain, group)};
   s.seen = calloc(c->k->exprs.count + 1, sizeof *s.seen);
   count_in(&s, chain->inside, false);
   free(s.seen);
   return s;
 }
+/* As many as registers last for; of a known number a divisor. */
+static uint32_t rows_together(const struct chooser *c, const struct chain *chain, int group) {
+  uint32_t most = c->machine->vector_bytes == 64 ? 8 : 6;
+  double trips = trips_of(c, chain, group);
+  for (int i = chain->groups[group].first; i <= chain->groups[group].last; i++)
+    if (!expr_is_const(c->k, chain->loops[i]->value, NULL))
+      return most;
+  if (trips <= most)
+    return (uint32_t)trips;
+  for (uint32_t n = most; n >= 4; n--)
+    if ((uint64_t)trips % n == 0)
+      return n;
+  return most;
+}
+/* Operations of an iteration. An open number of them is a guess, often many times too high: vectors whose lanes are loaded one by one, which
+ * gain little in any case, then count as more than they are said to cost. */
+static double lanes_cost(const struct chooser *c, const struct chain *chain, int group, const struct vector_plan *plan) {
+  bool is_known = true;
+  for (int i = chain->groups[group].first; i <= chain->groups[group].last; i++)
+    is_known = is_known && expr_is_const(c->k, chain->loops[i]->value, NULL);
+  return plan->cost / trips_of(c, chain, group) * (is_known || plan->share <= GUESS_SHARE ? 1 : GUESS_COST);
+}
+/* What iterations of another group that will run together with a sum's vectors load alike is loaded once for them. */
+static void share_cost(struct chooser *c, const struct chain *chain, int lanes, struct vector_plan *plan) {
+  for (int i = chain->group_count - 1; i >= 0 && plan->has_red; i--) {
+    struct vector_plan shared;
+    uint32_t other = local_of(chain, i);
+    if (i == lanes || trips_of(c, chain, i) < 2 || turns_part_ways(&c->uses, chain->inside, other) ||
+        !count_shared(c, chain, lanes, i).shared)
+      continue;
+    c->costs.together.local = other;
+    c->costs.together.count = rows_together(c, chain, i);
+    vector_plan_make(&c->costs, local_of(chain, lanes), true, trips_of(c, chain, lanes), chain->inside, plan->lanes, &shared);
+    c->costs.together.count = 0;
+    plan->cost = shared.cost;
+    return;
+  }
+}
+/* The group that makes the best vectors goes innermost; false: none does. */
+static bool take_lanes(struct chooser *c, struct chain *chain, struct vector_plan *out) {
+  double all = 1, best;
+  int chosen = -1;
+  for (int i = 0; i < chain->group_count; i++)
+    all *= trips_of(c, chain, i);
+  best = all * block_operations(&c->costs, chain->inside);
+  for (int i = chain->group_count - 1; i >= 0; i--) {
+    struct vector_plan plan;
+    if (!vector_plan_make(&c->costs, local_of(chain, i), true, trips_of(c, chain, i), chain->inside, 0, &plan))
+      continue;
+    share_cost(c, chain, i, &plan);
+    if (all * lanes_cost(c, chain, i, &plan) < best) {
+      best = all * lanes_cost(c, chain, i, &plan);
+      chosen = i;
+      *out = plan;
+    }
+  }
+  if (chosen >= 0)
+    move_group(chain, chosen, chain->group_count - 1);
+  return chosen >= 0;
+}
+
+/* ---- iterations that run together ---- */
+
 /* A transposition: lanes are gathered along a loop whose neighbours lie side by side in another: run together, they use up
  * the cache lines that the gathers fetch. */
 static bool transposes(const struct chooser *c, uint32_t lane, uint32_t other) {
@@ -228,20 +260,6 @@ static void widen_lanes(const struct chooser *c, const struct chain *chain, stru
     plan->lanes = lanes_that_fit(plan->lanes, plan->native, trips);
 }
 
-/* As many as registers last for; of a known number a divisor. */
-static uint32_t rows_together(const struct chooser *c, const struct chain *chain, int group) {
-  uint32_t most = c->machine->vector_bytes == 64 ? 8 : 6;
-  double trips = trips_of(c, chain, group);
-  for (int i = chain->groups[group].first; i <= chain->groups[group].last; i++)
-    if (!expr_is_const(c->k, chain->loops[i]->value, NULL))
-      return most;
-  if (trips <= most)
-    return (uint32_t)trips;
-  for (uint32_t n = most; n >= 4; n--)
-    if ((uint64_t)trips % n == 0)
-      return n;
-  return most;
-}
 /* What takes long, differs from lane to lane and is the same for all turns of a loop: a channel's deviation, of all pixels. */
 static bool shares_effort(const struct chooser *c, expr_id e, uint32_t lane, uint32_t other, bool *seen) {
   const struct kernel *k = c->k;
@@ -280,7 +298,7 @@ static bool is_ragged(const struct chooser *c, const struct chain *chain, const 
 typedef bool share_with(struct chooser *c, struct chain *chain, int group, struct vector_plan *plan);
 
 static bool share_factor(struct chooser *c, struct chain *chain, int group, struct vector_plan *plan) {
-  struct sharing s = count_shared(c, chain, group);
+  struct sharing s = count_shared(c, chain, chain->group_count - 1, group);
   if (!s.shared)
     return false;
   uint32_t turns = rows_together(c, chain, group);

@@ -256,14 +256,16 @@ struct kernel *kernel_collapse(struct kernel *k, struct arena *arena) {
   kernel_append(k, copy, &copy->body);
   size_t dims = (size_t)copy->buffers.count * LIMIT_RANK + 1;
   struct collapser c = {.k = copy, .joined = ARENA_ARRAY(&work, bool, dims), .stays = ARENA_ARRAY(&work, bool, dims)};
+  bool is_simpler = kernel_simplify(copy);
   c.shortens = drop_single_loops(copy, copy->body);
   c.inner = ARENA_ARRAY(&work, struct stmt *, copy->locals.count + 1);
   c.outer = ARENA_ARRAY(&work, struct stmt *, copy->locals.count + 1);
   find_joined(&c);
   find_stays(&c);
   struct kernel *made = NULL;
-  if (c.shortens) {
+  if (c.shortens)
     shorten(&c);
+  if (c.shortens || is_simpler) {
     made = kernel_empty(copy, arena); /* without the expressions that are no longer used */
     kernel_append(copy, made, &made->body);
   }

@@ -9,6 +9,7 @@
 #include "ir/kernel/kernel.h"
 
 /* The same kernel, in which
+ *   - what the ranges of loops decide is gone: tests and clamps of places that are always inside,
  *   - dimensions of one element are gone from buffers, and so are loops of one turn directly around another loop of their kind,
  *   - two loops of constant extents, both par or both red, the inner one the only statement of the outer, become one where every buffer
  *     that is indexed by either is indexed by both, by each variable as it is, in adjacent dimensions of which the inner loop covers the

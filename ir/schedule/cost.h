@@ -47,7 +47,7 @@ double op_vector_ns(enum scalar_op op, enum dtype dtype);
 #define WIDE_SHARE 1.5         /* of an operation on elements of 8 bytes */
 #define SLOWEST_LANE 2         /* times the turns of a while loop that one lane takes: the most of all lanes */
 #define PAR_OPERATIONS 2       /* begin and end of a loop of par as lanes */
-#define RED_OPERATIONS 15      /* of a sum: its lanes are added up */
+#define RED_OPERATIONS 6       /* of a sum: its lanes are added up */
 
 #define SQUARE_LOADS 2 /* that are transposed in registers for one store (codegen_square.c): each takes as many as a square has rows */
 

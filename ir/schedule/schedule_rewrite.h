@@ -84,8 +84,8 @@ bool stmts_have(const struct stmt *s, const struct stmt *end, enum stmt_kind kin
 
 #define REFUSED(...) fail(FAILED_PRECONDITION, __VA_ARGS__)
 
-/* Drops what the ranges of loops decide: comparisons, minima, maxima, quotients, remainders of integers. */
-void kernel_simplify(struct kernel *k);
+/* Drops what the ranges of loops decide: comparisons, minima, maxima, quotients, remainders of integers. Whether there was any. */
+bool kernel_simplify(struct kernel *k);
 
 /* The steps: split, fuse, order and run are in schedule_loops.c, fma is in schedule_fetch.c, others in the file that is named for them. */
 status step_split(struct kernel *k, const struct step *s);

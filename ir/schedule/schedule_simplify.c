@@ -186,27 +186,35 @@ static void find_ranges(struct simplifier *f, const struct stmt *s) {
   }
 }
 
-static void simplify_block(struct simplifier *f, struct stmt *s) {
+static bool simplify_at(struct simplifier *f, expr_id *e) {
+  expr_id before = *e;
+  *e = simplify(f, before);
+  return *e != before;
+}
+static bool simplify_block(struct simplifier *f, struct stmt *s) {
+  bool changes = false;
   for (; s; s = s->next) {
-    s->value = simplify(f, s->value);
+    changes |= simplify_at(f, &s->value);
     for (int i = 0; i < s->index_count; i++)
-      s->index[i] = simplify(f, s->index[i]);
+      changes |= simplify_at(f, &s->index[i]);
     for (int i = 0; i < STATUS_SHOWN; i++)
-      s->shown[i] = simplify(f, s->shown[i]);
-    simplify_block(f, s->body);
-    simplify_block(f, s->otherwise);
+      changes |= simplify_at(f, &s->shown[i]);
+    changes |= simplify_block(f, s->body);
+    changes |= simplify_block(f, s->otherwise);
   }
+  return changes;
 }
 
-void kernel_simplify(struct kernel *k) {
+bool kernel_simplify(struct kernel *k) {
   struct simplifier f = {.k = k};
   f.local = calloc(k->locals.count + 1, sizeof *f.local);
   f.memo = calloc(k->exprs.count + 1, sizeof *f.memo);
   for (uint32_t i = 0; i < k->locals.count; i++)
     f.local[i] = anything;
   find_ranges(&f, k->body);
-  simplify_block(&f, k->body);
+  bool changes = simplify_block(&f, k->body);
   free(f.local);
   free(f.memo);
   vec_free(&f.of);
+  return changes;
 }
