@@ -112,13 +112,34 @@ static bool reads_what_is_updated(const struct flow *f, const struct flow_node *
   return false;
 }
 
+static bool has_dim(const struct flow *f, const struct flow_node *n, enum buffer_mode mode, dim d) {
+  for (uint32_t b = 0; b < n->kernel->buffers.count; b++) {
+    const struct flow_value *x = &f->values.items[n->args[b].value];
+    for (int i = 0; n->args[b].value && n->kernel->buffers.items[b].mode == mode && i < x->rank; i++)
+      if (dim_equal(f->dims, x->dims[i], d) == 1)
+        return true;
+  }
+  return false;
+}
+/* Whether each size of the value that a step may find to be below 0 is one of a value that stays, too: then the step fails. */
+static bool sizes_stay(const struct fuser *fu, const struct producer *p, const struct flow_node *c, value_id v) {
+  const struct flow *f = fu->flow;
+  dim zero = dim_const(f->dims, 0);
+  for (int i = 0; i < f->values.items[v].rank; i++) {
+    dim d = f->values.items[v].dims[i];
+    if (dim_less(f->dims, d, zero) < 0 && !has_dim(f, p->node, BUFFER_IN, d) && !has_dim(f, c, BUFFER_OUT, d))
+      return false;
+  }
+  return true;
+}
 static bool may_inline(const struct fuser *fu, const struct producer *p, const struct flow_node *c, uint32_t buffer) {
   const struct kernel *k = c->kernel;
   value_id v = p->node->args[p->buffer].value;
   if (!p->is_map || p->node->task != c->task || !nodes_same_guards(p->node, c) || reads_what_is_updated(fu->flow, p->node, c) ||
       !(p->is_uniform || same_shape(fu->flow, p->node, p->buffer, c, buffer)))
     return false;
-  if (k->exprs.count + p->node->kernel->exprs.count > FUSE_EXPRS || k->buffers.count + p->node->kernel->buffers.count > FUSE_BUFFERS)
+  if (k->exprs.count + p->node->kernel->exprs.count > FUSE_EXPRS || k->buffers.count + p->node->kernel->buffers.count > FUSE_BUFFERS ||
+      !sizes_stay(fu, p, c, v))
     return false;
   struct kernel_loads l = kernel_loads(k, buffer);
   bool once = !l.repeated && fu->users[v].nodes.count == 1 && shapes_of(c, v) == 1 && l.count <= 8;

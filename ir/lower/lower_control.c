@@ -223,14 +223,54 @@ static status join_result(struct op_call *c, const struct region *regions, uint3
   return OK;
 }
 
+static bool is_held(const struct node *maker) { return maker && strcmp(maker->op, "OptionalNone") != 0; }
+/* Of what an optional holds, where each branch makes its own: what they have in common. */
+static void join_object(struct op_call *c, struct object_shapes *to, const struct object_shapes *from) {
+  to->count = to->count == from->count ? to->count : 0;
+  for (uint32_t i = 0; i < to->count; i++) {
+    struct flow_value *x = &to->values[i];
+    const struct flow_value *y = &from->values[i];
+    if (x->rank != y->rank || x->dtype != y->dtype) {
+      to->count = 0;
+      return;
+    }
+    for (int d = 0; d < x->rank; d++)
+      if (x->dims[d] != NO_DIM && (y->dims[d] == NO_DIM || dim_equal(c->lw->dims, x->dims[d], y->dims[d]) != 1))
+        x->dims[d] = NO_DIM;
+    if (to->makers[i] != from->makers[i])
+      to->makers[i] = NULL;
+  }
+}
+/* A maker for an optional that the branches hand out, each one of its own. */
+static const struct node *join_makers(struct op_call *c, const struct region *regions, uint32_t count, uint32_t i,
+                                      const struct node *first) {
+  struct node *made = ARENA_ARRAY(c->lw->arena, struct node, 1);
+  *made = *first;
+  const struct object_shapes from = *lower_object(c->lw, first);
+  struct object_shapes *o = lower_object(c->lw, made);
+  *o = from;
+  o->maker = made;
+  o->values = ARENA_ARRAY(c->lw->arena, struct flow_value, from.count + 1);
+  o->makers = ARENA_ARRAY(c->lw->arena, const struct node *, from.count + 1);
+  for (uint32_t v = 0; v < from.count; v++) {
+    o->values[v] = from.values[v];
+    o->makers[v] = from.makers[v];
+  }
+  for (uint32_t b = 0; b < count; b++)
+    if (is_held(regions[b].rets[i].maker))
+      join_object(c, o, lower_object(c->lw, regions[b].rets[i].maker));
+  return made;
+}
 /* Whose objects result i is: those of the branch that has one. */
-static const struct node *result_maker(const struct region *regions, uint32_t count, uint32_t i) {
+static const struct node *result_maker(struct op_call *c, const struct region *regions, uint32_t count, uint32_t i) {
+  const struct node *first = NULL;
   for (uint32_t b = 0; b < count; b++) {
     const struct node *maker = regions[b].rets[i].maker;
-    if (maker && strcmp(maker->op, "OptionalNone") != 0)
-      return maker;
+    if (first && is_held(maker) && maker != first && strcmp(maker->op, "OptionalFromValue") == 0 && strcmp(first->op, maker->op) == 0)
+      return join_makers(c, regions, count, i, first);
+    first = first ? first : is_held(maker) ? maker : NULL;
   }
-  return regions[0].rets[i].maker;
+  return first ? first : regions[0].rets[i].maker;
 }
 
 static status emit_if(struct op_call *c, value_id choice, struct region *regions, uint32_t count) {
@@ -259,7 +299,7 @@ static status emit_if(struct op_call *c, value_id choice, struct region *regions
       continue;
     }
     TRY(join_result(c, regions, count, i, &x));
-    c->out[i] = (struct bound){.value = op_add_output(c, n, x.dtype, x.rank, x.dims), .maker = result_maker(regions, count, i)};
+    c->out[i] = (struct bound){.value = op_add_output(c, n, x.dtype, x.rank, x.dims), .maker = result_maker(c, regions, count, i)};
   }
   return OK;
 }

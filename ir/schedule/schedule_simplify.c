@@ -12,6 +12,7 @@ struct range {
 struct simplifier {
   struct kernel *k;
   struct range *local;  /* by local */
+  bool *is_dim;         /* by size: an argument has as many elements along a dimension, so that it is not below 0 */
   expr_id *memo;        /* by expression that was there at the start: what it became */
   VEC(struct range) of; /* by expression; low > high: not worked out yet */
 };
@@ -77,7 +78,7 @@ static struct range range_of(struct simplifier *f, expr_id e) {
   else if (x.op == SCALAR_CONST)
     r = x.imm > -FAR && x.imm < FAR ? (struct range){x.imm, x.imm} : anything;
   else if (x.op == SCALAR_SIZE)
-    r = (struct range){0, f->k->known_below > 0 && f->k->known_size == x.imm ? f->k->known_below - 1 : FAR};
+    r = (struct range){f->is_dim[x.imm] ? 0 : -FAR, f->k->known_below > 0 && f->k->known_size == x.imm ? f->k->known_below - 1 : FAR};
   else if (x.op == SCALAR_LOCAL)
     r = f->local[x.imm];
   else if (x.op != SCALAR_LOAD)
@@ -175,6 +176,14 @@ static expr_id simplify(struct simplifier *f, expr_id e) {
 
 /* ---- kernels ---- */
 
+static void find_dims(struct simplifier *f) {
+  for (uint32_t i = 0; i < f->k->buffers.count; i++) {
+    const struct kernel_buffer *b = &f->k->buffers.items[i];
+    for (int d = 0; d < b->rank && b->mode != BUFFER_SCRATCH && b->mode != BUFFER_LOCAL; d++)
+      if (DIM_IS_SIZE(b->dims[d]))
+        f->is_dim[SIZE_OF_DIM(b->dims[d])] = true;
+  }
+}
 static void find_ranges(struct simplifier *f, const struct stmt *s) {
   for (; s; s = s->next) {
     if (s->kind == STMT_FOR) {
@@ -194,11 +203,11 @@ static bool simplify_at(struct simplifier *f, expr_id *e) {
 static bool simplify_block(struct simplifier *f, struct stmt *s) {
   bool changes = false;
   for (; s; s = s->next) {
+    if (s->kind == STMT_CHECK)
+      continue; /* it may be what says that a size is none */
     changes |= simplify_at(f, &s->value);
     for (int i = 0; i < s->index_count; i++)
       changes |= simplify_at(f, &s->index[i]);
-    for (int i = 0; i < STATUS_SHOWN; i++)
-      changes |= simplify_at(f, &s->shown[i]);
     changes |= simplify_block(f, s->body);
     changes |= simplify_block(f, s->otherwise);
   }
@@ -209,12 +218,15 @@ bool kernel_simplify(struct kernel *k) {
   struct simplifier f = {.k = k};
   f.local = calloc(k->locals.count + 1, sizeof *f.local);
   f.memo = calloc(k->exprs.count + 1, sizeof *f.memo);
+  f.is_dim = calloc(k->size_count + 1, sizeof *f.is_dim);
   for (uint32_t i = 0; i < k->locals.count; i++)
     f.local[i] = anything;
+  find_dims(&f);
   find_ranges(&f, k->body);
   bool changes = simplify_block(&f, k->body);
   free(f.local);
   free(f.memo);
+  free(f.is_dim);
   vec_free(&f.of);
   return changes;
 }

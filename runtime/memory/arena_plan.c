@@ -95,6 +95,21 @@ static status plan_sizes(const struct program *program, const struct program_ins
                   program_text(program, instr->node));
   return OK;
 }
+/* The first of a kernel's outputs whose shape is not possible; NULL: all are. */
+static const struct program_slot *find_no_shape(const struct program *program, const struct program_part *part,
+                                                const struct program_instr *instr, const struct arena_plan *plan) {
+  const uint32_t *outputs = program_operands(program, instr->outputs.first);
+  for (uint32_t i = 0; i < instr->outputs.count; i++)
+    if (plan->offsets[outputs[i]] == ARENA_NO_SHAPE)
+      return program_slot(program, part->slots.first + outputs[i]);
+  return NULL;
+}
+static status fail_shape(const struct program *program, const struct program_instr *instr, const struct program_slot *slot,
+                         const struct arena_plan *plan) {
+  struct shape shape;
+  return status_prefix(shape_eval(program, program_operands(program, slot->dims), slot->rank, plan->symbols, &shape),
+                       "%s '%s': ", program_text(program, instr->tf_op), program_text(program, instr->node));
+}
 static status plan_kernels(const struct program *program, const struct program_part *part, const struct kernel_code *kernels,
                            int64_t shared_line_ns, struct arena_plan *plan) {
   const struct program_block *outer = program_block(program, part->block);
@@ -103,7 +118,14 @@ static status plan_kernels(const struct program *program, const struct program_p
     if (instr->op != INSTR_KERNEL || (instr->flags & INSTR_LATE))
       continue;
     struct kernel_launch *launch = &plan->launches[instr->kernel_at];
+    const struct program_slot *no_shape = find_no_shape(program, part, instr, plan);
     TRY(plan_sizes(program, instr, plan));
+    if (no_shape && i < outer->instrs.count && instr->guards.count == 0)
+      return fail_shape(program, instr, no_shape, plan);
+    if (no_shape) {
+      launch->cost = KERNEL_NO_SHAPE;
+      continue;
+    }
     kernel_launch_query(&kernels[instr->number], plan->sizes + instr->sizes_at, launch);
     if (launch->scratch > plan->scratch_max)
       plan->scratch_max = launch->scratch;
@@ -117,6 +139,16 @@ static status slot_bytes(const struct program *program, const struct program_slo
   *out = (uint64_t)shape_count(&shape) * dtype_size((enum dtype)slot->dtype);
   return OK;
 }
+/* How long the value of a slot in the arena lives, and how large it is: nothing, where there is no such shape. */
+static status plan_item(const struct program *program, const struct program_part *part, const struct program_slot *slot,
+                        const struct arena_plan *plan, struct arena_item *item) {
+  status result = slot_bytes(program, slot, plan->symbols, &item->bytes);
+  item->first = part->dataflow ? 0 : slot->first;
+  item->last = part->dataflow ? UINT32_MAX : slot->last;
+  if (result == INVALID_ARGUMENT)
+    item->bytes = ARENA_NO_SHAPE;
+  return result == INVALID_ARGUMENT ? OK : result;
+}
 
 static status plan_slots(const struct program *program, const struct program_part *part, struct arena_item *items,
                          struct arena_plan *plan) {
@@ -126,17 +158,18 @@ static status plan_slots(const struct program *program, const struct program_par
     plan->offsets[i] = ARENA_NO_PLACE;
     if (slot->storage != STORAGE_ARENA)
       continue;
-    TRY(slot_bytes(program, slot, plan->symbols, &items[count].bytes));
-    items[count].first = part->dataflow ? 0 : slot->first;
-    items[count].last = part->dataflow ? UINT32_MAX : slot->last;
-    count++;
+    TRY(plan_item(program, part, slot, plan, &items[count]));
+    if (items[count].bytes == ARENA_NO_SHAPE)
+      plan->offsets[i] = ARENA_NO_SHAPE;
+    else
+      count++;
   }
   plan->bytes = arena_place(items, count);
   if (plan->bytes > (uint64_t)LIMIT_ELEMENTS)
     return fail(RESOURCE_EXHAUSTED, "a step would need %llu bytes", (unsigned long long)plan->bytes);
   count = 0;
   for (uint32_t i = 0; i < part->slots.count; i++)
-    if (program_slot(program, part->slots.first + i)->storage == STORAGE_ARENA)
+    if (program_slot(program, part->slots.first + i)->storage == STORAGE_ARENA && plan->offsets[i] != ARENA_NO_SHAPE)
       plan->offsets[i] = items[count++].offset;
   return OK;
 }

@@ -104,7 +104,8 @@ status thread_plan(const struct program *program, const struct program_part *par
   bool has_memory = s.turns && s.is_dealt && s.readers;
   if (has_memory && !gains_by_threads(&s, shared_line_ns))
     for (uint32_t i = 0; i < part_kernel_count(program, part); i++)
-      plan->launches[i].cost = 0;
+      if (plan->launches[i].cost > 0)
+        plan->launches[i].cost = 0;
   free(s.turns);
   free(s.is_dealt);
   free(s.readers);

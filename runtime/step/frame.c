@@ -172,7 +172,7 @@ static void place_slots(struct frame *frame, const struct arena_plan *plan) {
   for (uint32_t i = 0; i < frame->part->code->slots.count; i++) {
     const struct program_slot *slot = &frame->slots[i], *root = &frame->slots[slot->root];
     if (root->storage == STORAGE_ARENA)
-      frame->data[i] = (char *)frame->arena + plan->offsets[slot->root];
+      frame->data[i] = plan->offsets[slot->root] == ARENA_NO_SHAPE ? NULL : (char *)frame->arena + plan->offsets[slot->root];
     else if (root->storage == STORAGE_CONST)
       frame->data[i] = frame->part->constants[slot->root];
   }

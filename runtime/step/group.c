@@ -33,9 +33,12 @@ static int64_t cost_of(const struct frame *frame, const struct program_instr *in
 /* Whether together they are worth the pool's while. Where each instruction is recorded, they run one after the other. */
 static bool is_worth_it(const struct frame *frame, const struct program_instr *instrs, uint32_t count, int64_t cost) {
   uint32_t args = 0;
-  for (uint32_t i = 0; i < count; i++)
+  bool have_shapes = true;
+  for (uint32_t i = 0; i < count; i++) {
     args += instrs[i].args.count;
-  return cost >= KERNEL_WORTH_NS && args <= GROUP_ARGS && !frame->is_recorded && pool_threads(frame->part->task->pool) > 1 &&
+    have_shapes = have_shapes && launch_of(frame, &instrs[i])->cost != KERNEL_NO_SHAPE;
+  }
+  return have_shapes && cost >= KERNEL_WORTH_NS && args <= GROUP_ARGS && !frame->is_recorded && pool_threads(frame->part->task->pool) > 1 &&
          frame_has_pool(frame);
 }
 

@@ -52,6 +52,15 @@ bool frame_has_pool(const struct frame *frame) {
   return !frame->step->is_background || atomic_load_explicit(&frame->part->task->at_work, memory_order_relaxed) == 0;
 }
 
+/* Of the first output that has none. */
+__attribute__((cold)) static status fail_shape(const struct frame *frame, const struct program_instr *instr) {
+  const uint32_t *outputs = program_operands(frame->program, instr->outputs.first);
+  struct shape shape;
+  for (uint32_t i = 0; i < instr->outputs.count; i++)
+    TRY(frame_shape(frame, outputs[i], &shape));
+  return fail(INTERNAL, "a shape is not possible");
+}
+
 /* Part of its two callers: a call of its own costs as much as a small kernel. */
 __attribute__((always_inline)) static inline status kernel_launch(struct frame *frame, const struct program_instr *instr) {
   const struct kernel_code *code = &frame->part->task->kernels[instr->number];
@@ -60,6 +69,8 @@ __attribute__((always_inline)) static inline status kernel_launch(struct frame *
   if (launch->cost >= KERNEL_WORTH_NS && frame_has_pool(frame)) {
     pool_run(frame->part->task->pool, &(struct pool_kernel){code, call, launch->phases}, 1, launch->cost >= KERNEL_WAKES_NS);
   } else {
+    if (__builtin_expect(launch->cost == KERNEL_NO_SHAPE, 0))
+      return fail_shape(frame, instr);
     code->run(&call, 0, 0, launch->tiles);
     for (int64_t phase = 1; phase < launch->phases; phase++)
       code->run(&call, phase, 0, code->query(call.sizes, phase));
