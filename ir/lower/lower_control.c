@@ -237,8 +237,7 @@ static void join_object(struct op_call *c, struct object_shapes *to, const struc
     for (int d = 0; d < x->rank; d++)
       if (x->dims[d] != NO_DIM && (y->dims[d] == NO_DIM || dim_equal(c->lw->dims, x->dims[d], y->dims[d]) != 1))
         x->dims[d] = NO_DIM;
-    if (to->makers[i] != from->makers[i])
-      to->makers[i] = NULL;
+    to->makers[i] = to->makers[i] ? to->makers[i] : from->makers[i];
   }
 }
 /* A maker for an optional that the branches hand out, each one of its own. */
