@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "ir/ops/element_words.h"
+#include "ir/ops/image/score_queue.h"
 
 /* ---- intersection over union ---- */
 
@@ -90,7 +91,8 @@ static status suppression_inputs(struct op_call *c, struct suppression *s) {
 /* The buffers and locals of a choice. A box that waits has met the boxes chosen before number `met`. */
 struct choice {
   const struct suppression *s;
-  uint32_t boxes, scores, met, waits, out, out_scores;
+  uint32_t boxes, scores, met, out, out_scores;
+  struct score_queue waiting;
   uint32_t taken;
   struct element similarity, least, scale;
   expr_id soft;
@@ -114,19 +116,6 @@ static struct element similarity_of(struct kb *kb, const struct choice *h, expr_
   return e_cast(kb, kb->f.dtype, intersection_over_union(kb, a, b));
 }
 
-/* The best of those that wait, the first of equal ones; -1: none does. */
-static uint32_t best_waiting(struct kb *kb, const struct choice *h, uint32_t score) {
-  uint32_t best = kb_local(kb, kb_int(kb, -1));
-  expr_id i = kb_for_dim(kb, LOOP_SEQ, h->s->count);
-  struct element e = kb_load(kb, h->out_scores, &i);
-  expr_id first = kb_lt(kb, kb_get(kb, best), kb_int(kb, 0)), larger = e_lt(kb, real_element(kb_get(kb, score)), e);
-  kb_if(kb, kb_and(kb, kb_load(kb, h->waits, &i).re, kb_or(kb, first, larger)));
-  kb_set(kb, best, i);
-  kb_set(kb, score, e.re);
-  kb_close(kb, 2);
-  return best;
-}
-
 /* The candidate meets the boxes chosen since it last waited, the latest first, until one drops it or takes too much of its score. */
 static void meet_chosen(struct kb *kb, const struct choice *h, expr_id candidate, uint32_t score, uint32_t dropped) {
   expr_id from = kb_now(kb, kb_load(kb, h->met, &candidate).re), one = kb_int(kb, 1);
@@ -136,9 +125,11 @@ static void meet_chosen(struct kb *kb, const struct choice *h, expr_id candidate
   expr_id at = kb_now(kb, kb_get(kb, j)), other = kb_index(kb, kb_load(kb, h->out, &at));
   struct element similarity = e_now(kb, similarity_of(kb, h, candidate, other));
   expr_id near_enough = kb_or(kb, h->soft, e_le(kb, similarity, h->similarity));
-  struct element weight = f_unary(&kb->f, SCALAR_EXP, e_mul(kb, e_mul(kb, h->scale, similarity), similarity));
-  weight = e_select(kb, near_enough, weight, e_num(kb, 0));
-  kb_set(kb, score, e_mul(kb, real_element(kb_get(kb, score)), weight).re);
+  uint32_t weight = kb_local(kb, e_select(kb, near_enough, e_num(kb, 1), e_num(kb, 0)).re);
+  kb_if(kb, h->soft);
+  kb_set(kb, weight, f_unary(&kb->f, SCALAR_EXP, e_mul(kb, e_mul(kb, h->scale, similarity), similarity)).re);
+  kb_close(kb, 1);
+  kb_set(kb, score, e_mul(kb, real_element(kb_get(kb, score)), real_element(kb_get(kb, weight))).re);
   kb_set(kb, dropped, kb_and(kb, kb_not(kb, h->soft), e_lt(kb, h->similarity, similarity)));
   kb_set(kb, j, kb_sub(kb, kb_get(kb, j), one));
   expr_id over = kb_or(kb, kb_get(kb, dropped), e_le(kb, real_element(kb_get(kb, score)), h->least));
@@ -147,27 +138,25 @@ static void meet_chosen(struct kb *kb, const struct choice *h, expr_id candidate
   kb_store(kb, h->met, &candidate, real_element(kb_get(kb, h->taken)));
 }
 
-/* Takes the best; `more` becomes false when none was left. */
-static void choose_one(struct kb *kb, const struct choice *h, uint32_t more, expr_id limit) {
-  expr_id no = expr_int(kb->k, DTYPE_BOOL, 0);
-  uint32_t score = kb_local(kb, e_num(kb, 0).re), dropped = kb_local(kb, no);
-  uint32_t best = best_waiting(kb, h, score);
-  expr_id found = kb_now(kb, kb_le(kb, kb_int(kb, 0), kb_get(kb, best)));
-  kb_if(kb, found);
-  expr_id candidate = kb_now(kb, kb_get(kb, best)), original = kb_now(kb, kb_get(kb, score));
+/* Takes the best of those that wait, or lets it wait again with a score that is less. */
+static void choose_one(struct kb *kb, struct choice *h) {
+  expr_id no = expr_int(kb->k, DTYPE_BOOL, 0), candidate = queue_best(kb, &h->waiting);
+  struct element original = e_now(kb, kb_load(kb, h->out_scores, &candidate));
+  uint32_t score = kb_local(kb, original.re), dropped = kb_local(kb, no);
   meet_chosen(kb, h, candidate, score, dropped);
-  struct element left = real_element(kb_get(kb, score));
-  expr_id same = kb_and(kb, kb_not(kb, kb_get(kb, dropped)), e_eq(kb, left, real_element(original)));
-  expr_id again = kb_and(kb, kb_not(kb, kb_get(kb, dropped)), e_lt(kb, h->least, left));
-  kb_store(kb, h->waits, &candidate, real_element(kb_and(kb, again, kb_not(kb, same))));
-  kb_if(kb, kb_not(kb, same));
+  struct element left = e_now(kb, real_element(kb_get(kb, score)));
+  expr_id stays = kb_not(kb, kb_get(kb, dropped)), same = kb_now(kb, kb_and(kb, stays, e_eq(kb, left, original)));
   kb_store(kb, h->out_scores, &candidate, left);
+  kb_if(kb, kb_and(kb, kb_and(kb, stays, e_lt(kb, h->least, left)), kb_not(kb, same)));
+  queue_lower_best(kb, &h->waiting);
   kb_else(kb);
+  queue_drop_best(kb, &h->waiting);
+  kb_close(kb, 1);
+  kb_if(kb, same);
   expr_id place = kb_now(kb, kb_get(kb, h->taken));
   kb_store(kb, h->out, &place, e_of(kb, DTYPE_INT32, candidate));
   kb_set(kb, h->taken, kb_add(kb, place, kb_int(kb, 1)));
-  kb_close(kb, 2);
-  kb_set(kb, more, kb_and(kb, found, kb_lt(kb, kb_get(kb, h->taken), limit)));
+  kb_close(kb, 1);
 }
 
 static status choose_boxes(struct op_call *c, const struct suppression *s, struct chosen *out) {
@@ -184,20 +173,22 @@ static status choose_boxes(struct op_call *c, const struct suppression *s, struc
   h.scale = e_now(&kb, e_select(&kb, h.soft, e_div(&kb, e_num(&kb, -0.5), sigma), none));
   h.out = kb_out(&kb, DTYPE_INT32, 1, &s->count);
   h.out_scores = kb_out(&kb, s->dtype, 1, &s->count);
-  h.waits = kb_scratch(&kb, DTYPE_BOOL, 1, &s->count);
+  queue_create(&kb, &h.waiting, h.out_scores, s->count);
   h.met = kb_scratch(&kb, DTYPE_INT64, 1, &s->count);
   uint32_t n = kb_out(&kb, DTYPE_INT32, 0, NULL);
+  queue_start(&kb, &h.waiting);
   expr_id i = kb_for_dim(&kb, LOOP_SEQ, s->count);
-  struct element e = kb_load(&kb, h.scores, &i);
-  kb_store(&kb, h.waits, &i, real_element(e_lt(&kb, h.least, e)));
+  struct element e = e_now(&kb, kb_load(&kb, h.scores, &i));
   kb_store(&kb, h.out_scores, &i, e);
   kb_store(&kb, h.met, &i, real_element(kb_int(&kb, 0)));
   kb_store(&kb, h.out, &i, f_const_as(&kb.f, DTYPE_INT32, 0));
-  kb_close(&kb, 1);
+  kb_if(&kb, e_lt(&kb, h.least, e));
+  queue_add(&kb, &h.waiting, i);
+  kb_close(&kb, 2);
   h.taken = kb_local(&kb, kb_int(&kb, 0));
-  uint32_t more = kb_local(&kb, kb_lt(&kb, kb_int(&kb, 0), limit));
-  kb_while(&kb, kb_get(&kb, more));
-  choose_one(&kb, &h, more, limit);
+  expr_id some = kb_lt(&kb, kb_int(&kb, 0), kb_get(&kb, h.waiting.length));
+  kb_while(&kb, kb_and(&kb, some, kb_lt(&kb, kb_get(&kb, h.taken), limit)));
+  choose_one(&kb, &h);
   kb_close(&kb, 1);
   kb_store(&kb, n, NULL, e_of(&kb, DTYPE_INT32, kb_get(&kb, h.taken)));
   *out = (struct chosen){kb_value(&kb, h.out), kb_value(&kb, h.out_scores), kb_value(&kb, n)};
@@ -290,8 +281,9 @@ static status combined_sizes(struct op_call *c, struct combined *n) {
 }
 
 struct combined_buffers {
-  uint32_t boxes, scores, waits, chosen, from; /* per class: which box waits, which are chosen */
-  uint32_t score, class_of, box_of;            /* candidates of an image; no class: -1 */
+  uint32_t boxes, scores, chosen;   /* per class: which are chosen */
+  struct score_queue waiting, best; /* boxes of a class, candidates of an image */
+  uint32_t score, class_of, box_of; /* candidates of an image; no class: -1 */
   uint32_t out_boxes, out_scores, out_classes, out_number;
 };
 
@@ -303,75 +295,62 @@ static void load_box(struct kb *kb, uint32_t boxes, expr_id image, expr_id box, 
 }
 
 /* Greedy choice for one class of one image; the count of the image's candidates goes up by those that were chosen. */
-static void suppress_class(struct kb *kb, const struct combined *n, const struct combined_buffers *u, expr_id image, expr_id class,
+static void suppress_class(struct kb *kb, const struct combined *n, struct combined_buffers *u, expr_id image, expr_id class,
                            struct element iou, struct element least, uint32_t found) {
   expr_id one = kb_int(kb, 1), zero = kb_int(kb, 0), set = kb_lt(kb, one, kb_dim(kb, n->sets)), each = kb_dim(kb, n->each);
   set = kb_select(kb, set, class, zero);
+  u->waiting.at[0] = image;
+  u->waiting.at[2] = class;
+  queue_start(kb, &u->waiting);
   expr_id i = kb_for_dim(kb, LOOP_SEQ, n->count), at[3] = {image, i, class};
-  kb_store(kb, u->waits, &i, real_element(e_lt(kb, least, kb_load(kb, u->scores, at))));
-  kb_close(kb, 1);
-  uint32_t taken = kb_local(kb, zero), more = kb_local(kb, kb_lt(kb, zero, each));
-  kb_while(kb, kb_get(kb, more));
-  uint32_t best = kb_local(kb, kb_int(kb, -1)), top = kb_local(kb, e_num(kb, 0).re);
-  i = at[1] = kb_for_dim(kb, LOOP_SEQ, n->count);
-  struct element e = kb_load(kb, u->scores, at);
-  expr_id better = kb_or(kb, kb_lt(kb, kb_get(kb, best), zero), e_lt(kb, real_element(kb_get(kb, top)), e));
-  kb_if(kb, kb_and(kb, kb_load(kb, u->waits, &i).re, better));
-  kb_set(kb, best, i);
-  kb_set(kb, top, e.re);
+  kb_if(kb, e_lt(kb, least, kb_load(kb, u->scores, at)));
+  queue_add(kb, &u->waiting, i);
   kb_close(kb, 2);
-  expr_id any = kb_now(kb, kb_le(kb, zero, kb_get(kb, best)));
-  kb_if(kb, any);
-  expr_id candidate = kb_now(kb, kb_get(kb, best));
-  kb_store(kb, u->waits, &candidate, real_element(expr_int(kb->k, DTYPE_BOOL, 0)));
-  uint32_t dropped = kb_local(kb, expr_int(kb->k, DTYPE_BOOL, 0));
+  uint32_t taken = kb_local(kb, zero);
+  kb_while(kb, kb_and(kb, kb_lt(kb, zero, kb_get(kb, u->waiting.length)), kb_lt(kb, kb_get(kb, taken), each)));
+  expr_id candidate = at[1] = queue_best(kb, &u->waiting);
+  queue_drop_best(kb, &u->waiting);
+  uint32_t dropped = kb_local(kb, expr_int(kb->k, DTYPE_BOOL, 0)), j = kb_local(kb, kb_sub(kb, kb_get(kb, taken), one));
   struct element a[4], b[4];
-  expr_id j = kb_for(kb, LOOP_SEQ, kb_get(kb, taken));
   load_box(kb, u->boxes, image, candidate, set, a);
-  load_box(kb, u->boxes, image, kb_load(kb, u->chosen, &j).re, set, b);
-  kb_set(kb, dropped, kb_or(kb, kb_get(kb, dropped), e_lt(kb, iou, intersection_over_union(kb, a, b))));
+  for (int k = 0; k < 4; k++)
+    a[k] = e_now(kb, a[k]);
+  kb_while(kb, kb_and(kb, kb_not(kb, kb_get(kb, dropped)), kb_le(kb, zero, kb_get(kb, j))));
+  expr_id other = kb_now(kb, kb_get(kb, j));
+  load_box(kb, u->boxes, image, kb_now(kb, kb_load(kb, u->chosen, &other).re), set, b);
+  kb_set(kb, dropped, e_lt(kb, iou, intersection_over_union(kb, a, b)));
+  kb_set(kb, j, kb_sub(kb, other, one));
   kb_close(kb, 1);
   kb_if(kb, kb_not(kb, kb_get(kb, dropped)));
   expr_id place = kb_now(kb, kb_get(kb, taken)), slot = kb_add(kb, kb_mul(kb, each, class), place);
   kb_store(kb, u->chosen, &place, real_element(candidate));
-  kb_store(kb, u->score, &slot, real_element(kb_get(kb, top)));
+  kb_store(kb, u->score, &slot, kb_load(kb, u->scores, at));
   kb_store(kb, u->class_of, &slot, real_element(class));
   kb_store(kb, u->box_of, &slot, real_element(candidate));
   kb_set(kb, taken, kb_add(kb, place, one));
   kb_set(kb, found, kb_add(kb, kb_get(kb, found), one));
+  queue_add(kb, &u->best, slot);
   kb_close(kb, 2);
-  kb_set(kb, more, kb_and(kb, any, kb_lt(kb, kb_get(kb, taken), each)));
-  kb_close(kb, 1);
 }
 
-/* The next best candidate of an image goes to place `rank` of the result; one that no class gave is empty. */
-static void take_candidate(struct kb *kb, const struct combined *n, const struct combined_buffers *u, expr_id image, expr_id rank) {
+/* The next best candidate of an image goes to place `rank` of the result. */
+static void take_candidate(struct kb *kb, const struct combined *n, struct combined_buffers *u, expr_id image, expr_id rank) {
   bool clip = node_attr_int(kb->c->node, "clip_boxes", 1);
-  expr_id zero = kb_int(kb, 0), one = kb_int(kb, 1);
-  uint32_t best = kb_local(kb, kb_int(kb, -1)), top = kb_local(kb, e_num(kb, 0).re);
-  expr_id i = kb_for_dim(kb, LOOP_SEQ, n->candidates);
-  struct element e = kb_load(kb, u->score, &i);
-  expr_id better = kb_or(kb, kb_lt(kb, kb_get(kb, best), zero), e_lt(kb, real_element(kb_get(kb, top)), e));
-  kb_if(kb, kb_and(kb, kb_load(kb, u->from, &i).re, better));
-  kb_set(kb, best, i);
-  kb_set(kb, top, e.re);
-  kb_close(kb, 2);
-  expr_id slot = kb_now(kb, expr_binary(kb->k, SCALAR_MAX, kb_get(kb, best), zero)), at[3] = {image, rank, 0};
+  expr_id one = kb_int(kb, 1), zero = kb_int(kb, 0), slot = queue_best(kb, &u->best), at[3] = {image, rank, 0};
+  queue_drop_best(kb, &u->best);
   expr_id class = kb_now(kb, kb_load(kb, u->class_of, &slot).re), box = kb_load(kb, u->box_of, &slot).re;
-  kb_store(kb, u->from, &slot, real_element(expr_int(kb->k, DTYPE_BOOL, 0)));
   kb_store(kb, u->out_scores, at, kb_load(kb, u->score, &slot));
   kb_store(kb, u->out_classes, at, e_of(kb, DTYPE_FLOAT, class));
-  expr_id real = kb_le(kb, zero, class), set = kb_select(kb, kb_lt(kb, one, kb_dim(kb, n->sets)), class, zero);
+  expr_id set = kb_select(kb, kb_lt(kb, one, kb_dim(kb, n->sets)), class, zero);
   struct element corners[4];
   load_box(kb, u->boxes, image, kb_clamp(kb, box, kb_dim(kb, n->count)), kb_clamp(kb, set, kb_dim(kb, n->sets)), corners);
   for (int k = 0; k < 4; k++) {
-    struct element edge = e_select(kb, real, corners[k], e_num(kb, 0));
     at[2] = kb_int(kb, k);
-    kb_store(kb, u->out_boxes, at, clip ? e_max(kb, e_min(kb, edge, e_num(kb, 1)), e_num(kb, 0)) : edge);
+    kb_store(kb, u->out_boxes, at, clip ? e_max(kb, e_min(kb, corners[k], e_num(kb, 1)), e_num(kb, 0)) : corners[k]);
   }
 }
 
-static void best_of_all_classes(struct kb *kb, const struct combined *n, const struct combined_buffers *u, expr_id image, expr_id found) {
+static void best_of_all_classes(struct kb *kb, const struct combined *n, struct combined_buffers *u, expr_id image, expr_id found) {
   expr_id number = kb_now(kb, expr_binary(kb->k, SCALAR_MIN, found, kb_dim(kb, n->length)));
   kb_store(kb, u->out_number, &image, e_of(kb, DTYPE_INT32, number));
   expr_id rank = kb_for_dim(kb, LOOP_SEQ, n->length), at[3] = {image, rank, 0};
@@ -399,18 +378,16 @@ status build_combined_non_max_suppression(struct op_call *c) {
   u.out_scores = kb_out(&kb, DTYPE_FLOAT, 2, out);
   u.out_classes = kb_out(&kb, DTYPE_FLOAT, 2, out);
   u.out_number = kb_out(&kb, DTYPE_INT32, 1, out);
-  u.waits = kb_scratch(&kb, DTYPE_BOOL, 1, &n.count);
   u.chosen = kb_scratch(&kb, DTYPE_INT64, 1, &n.count);
   u.score = kb_scratch(&kb, DTYPE_FLOAT, 1, &n.candidates);
   u.class_of = kb_scratch(&kb, DTYPE_INT64, 1, &n.candidates);
   u.box_of = kb_scratch(&kb, DTYPE_INT64, 1, &n.candidates);
-  u.from = kb_scratch(&kb, DTYPE_BOOL, 1, &n.candidates);
-  expr_id image = kb_for_dim(&kb, LOOP_SEQ, n.batch), i = kb_for_dim(&kb, LOOP_SEQ, n.candidates);
-  kb_store(&kb, u.score, &i, e_num(&kb, -1));
-  kb_store(&kb, u.class_of, &i, real_element(kb_int(&kb, -1)));
-  kb_store(&kb, u.box_of, &i, real_element(kb_int(&kb, 0)));
-  kb_store(&kb, u.from, &i, real_element(expr_int(kb.k, DTYPE_BOOL, 1)));
-  kb_close(&kb, 1);
+  queue_create(&kb, &u.waiting, u.scores, n.count);
+  u.waiting.rank = 3;
+  u.waiting.dim = 1;
+  queue_create(&kb, &u.best, u.score, n.candidates);
+  expr_id image = kb_for_dim(&kb, LOOP_SEQ, n.batch);
+  queue_start(&kb, &u.best);
   uint32_t found = kb_local(&kb, kb_int(&kb, 0));
   expr_id class = kb_for_dim(&kb, LOOP_SEQ, n.classes);
   suppress_class(&kb, &n, &u, image, class, iou, least, found);
