@@ -247,17 +247,20 @@ static expr_id simplify_integer(struct kernel *k, enum scalar_op op, expr_id a, 
   }
 }
 
-/* A product with 1, or what is divided by it, is the other factor, in every bit. */
+/* A product with 1, what is divided by it, the power of 1: the other operand, in every bit; of 2: the product with itself. */
 static expr_id simplify_float(struct kernel *k, enum scalar_op op, expr_id a, expr_id b) {
-  bool has_one[2] = {false, false};
+  double is[2] = {0, 0};
   const expr_id of[2] = {a, b};
   for (int i = 0; i < 2; i++) {
     int64_t bits;
-    has_one[i] = expr_is_const(k, of[i], &bits) && expr_bits_to_double((enum dtype)k->exprs.items[of[i]].dtype, bits) == 1;
+    if (expr_is_const(k, of[i], &bits))
+      is[i] = expr_bits_to_double((enum dtype)k->exprs.items[of[i]].dtype, bits);
   }
-  if (has_one[1] && (op == SCALAR_MUL || op == SCALAR_DIV))
+  if (is[1] == 1 && (op == SCALAR_MUL || op == SCALAR_DIV || op == SCALAR_POW))
     return a;
-  return has_one[0] && op == SCALAR_MUL ? b : NO_EXPR;
+  if (is[1] == 2 && op == SCALAR_POW)
+    return expr_intern(k, (struct expr){.op = SCALAR_MUL, .dtype = k->exprs.items[a].dtype, .count = 2}, (expr_id[]){a, a});
+  return is[0] == 1 && op == SCALAR_MUL ? b : NO_EXPR;
 }
 static expr_id simplify_bool(struct kernel *k, enum scalar_op op, expr_id a, expr_id b) {
   if (op == SCALAR_AND) {

@@ -347,12 +347,18 @@ static value emit_bitcast(struct codegen *c, enum dtype to, enum dtype from, val
   return LLVMBuildBitCast(c->b, v, type, "");
 }
 
-/* x to the power of a constant 2, which is most of what pow is used for. */
-static value emit_square(struct codegen *c, enum dtype dtype, value *v) {
+/* x to the power of a constant 3, 1/2, -1/2 or -1, as TensorFlow's graph optimizer writes them. (1 and 2 are none: kernel.c.) */
+static value emit_power(struct codegen *c, enum dtype dtype, value *v) {
   LLVMBool loses;
-  if ((dtype != DTYPE_FLOAT && dtype != DTYPE_DOUBLE) || !LLVMIsAConstantFP(v[1]) || LLVMConstRealGetDouble(v[1], &loses) != 2.0)
+  if (c->m->math == MATH_STRICT || (dtype != DTYPE_FLOAT && dtype != DTYPE_DOUBLE) || !LLVMIsAConstantFP(v[1]))
     return NULL;
-  return LLVMBuildFMul(c->b, v[0], v[0], "");
+  double power = LLVMConstRealGetDouble(v[1], &loses);
+  value x = power == 0.5 || power == -0.5 ? call_intrinsic(c, "llvm.sqrt", LLVMTypeOf(v[0]), v, 1) : v[0];
+  if (power == 3)
+    return LLVMBuildFMul(c->b, LLVMBuildFMul(c->b, x, x, ""), x, "");
+  if (power == -1 || power == -0.5)
+    return LLVMBuildFDiv(c->b, const_like(x, 1), x, "");
+  return power == 0.5 ? x : NULL;
 }
 
 /* --math fast: x / k as x * (1 / k), where that is a normal number. */
@@ -368,7 +374,7 @@ static value emit_scaled(struct codegen *c, enum dtype dtype, value *v) {
 
 /* A shorter form for what one operand is a constant of; NULL: none. */
 static value emit_with_constant(struct codegen *c, enum scalar_op op, enum dtype dtype, value *v) {
-  return op == SCALAR_POW ? emit_square(c, dtype, v) : op == SCALAR_DIV ? emit_scaled(c, dtype, v) : NULL;
+  return op == SCALAR_POW ? emit_power(c, dtype, v) : op == SCALAR_DIV ? emit_scaled(c, dtype, v) : NULL;
 }
 
 value emit_scalar(struct codegen *c, enum scalar_op op, enum dtype dtype, enum dtype in, value *v) {
