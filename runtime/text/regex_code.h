@@ -23,14 +23,24 @@ struct regex_instr {
 struct regex_range {
   int32_t low, high;
 };
+#define ASCII_CODES 128
 struct regex_set {
-  uint32_t first, count; /* of ranges, sorted or not */
+  uint32_t first, count;          /* of ranges, sorted or not */
+  uint8_t ascii[ASCII_CODES / 8]; /* a bit for each of those codes, once the pattern is compiled */
 };
 struct regex {
   VEC(struct regex_instr) code;
   VEC(struct regex_range) ranges;
   VEC(struct regex_set) sets;
   int groups;
+  bool begins[256]; /* by byte: a match may begin with it; where one may be empty all are true */
 };
+static inline bool set_has_range(const struct regex *r, uint32_t set, int32_t code) {
+  const struct regex_range *range = r->ranges.items + r->sets.items[set].first;
+  for (uint32_t i = 0; i < r->sets.items[set].count; i++)
+    if (code >= range[i].low && code <= range[i].high)
+      return true;
+  return false;
+}
 
 #endif

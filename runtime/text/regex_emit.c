@@ -1,4 +1,6 @@
 /* regex_emit.c: code of a pattern's tree. Repeats with counts are copies of their code, so their product is bounded. */
+#include <stdlib.h>
+
 #include "runtime/text/regex_tree.h"
 
 #define CODE_MAX 100000 /* instructions */
@@ -109,11 +111,52 @@ static status emit_node(struct emitter *e, uint32_t node) {
   return OK;
 }
 
+/* ---- what is known of the text before it is run ---- */
+
+static void note_ascii(struct regex *r) {
+  for (uint32_t s = 0; s < r->sets.count; s++)
+    for (int code = 0; code < ASCII_CODES; code++)
+      if (set_has_range(r, s, code))
+        r->sets.items[s].ascii[code / 8] |= (uint8_t)(1 << code % 8);
+}
+static void begin_with(struct regex *r, int from, int to) {
+  for (int byte = from; byte < to; byte++)
+    r->begins[byte] = true;
+}
+/* With which bytes a match may begin, from instruction pc on, by what takes no character. */
+static void note_begins(struct regex *r, uint32_t pc, bool *seen) {
+  while (!seen[pc]) {
+    const struct regex_instr *instr = &r->code.items[pc];
+    seen[pc] = true;
+    switch (instr->op) {
+    case REGEX_JUMP: pc = instr->a; break;
+    case REGEX_SPLIT:
+      note_begins(r, instr->a, seen);
+      pc = instr->b;
+      break;
+    case REGEX_SAVE:
+    case REGEX_ASSERT: pc++; break;
+    case REGEX_SET:
+      for (int code = 0; code < ASCII_CODES; code++)
+        r->begins[code] = r->begins[code] || r->sets.items[instr->a].ascii[code / 8] >> code % 8 & 1;
+      begin_with(r, ASCII_CODES, 256);
+      return;
+    case REGEX_MATCH: begin_with(r, 0, 256); return;
+    }
+  }
+}
+
 status regex_emit(const struct regex_node *nodes, uint32_t root, struct regex *regex) {
   struct emitter e = {nodes, regex};
   emit(regex, REGEX_SAVE, 0, 0);
   TRY(emit_node(&e, root));
   emit(regex, REGEX_SAVE, 1, 0);
   emit(regex, REGEX_MATCH, 0, 0);
+  bool *seen = calloc(regex->code.count, sizeof *seen);
+  if (!seen)
+    return fail(RESOURCE_EXHAUSTED, "no memory to compile a pattern");
+  note_ascii(regex);
+  note_begins(regex, 0, seen);
+  free(seen);
   return OK;
 }

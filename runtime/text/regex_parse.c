@@ -118,7 +118,7 @@ static uint32_t set_node(struct parser *p, struct set *set, bool negate) {
     set_fold(set);
   if (negate)
     set_negate(set);
-  vec_push(&p->regex->sets, (struct regex_set){p->regex->ranges.count, set->ranges.count});
+  vec_push(&p->regex->sets, (struct regex_set){.first = p->regex->ranges.count, .count = set->ranges.count});
   for (uint32_t i = 0; i < set->ranges.count; i++)
     vec_push(&p->regex->ranges, set->ranges.items[i]);
   vec_free(&set->ranges);

@@ -1,5 +1,6 @@
 /* regex_run.c: all threads of a pattern step through the text together; a list keeps them in order of preference, and a thread
- * that comes to an instruction where one of this position already is, ends. */
+ * that comes to an instruction where one of this position already is, ends. While there is none, bytes with which no match begins are
+ * passed over. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,11 +8,17 @@
 #include "runtime/text/utf8.h"
 
 #define PLACES (2 * REGEX_GROUPS)
+#define ROOM 16384 /* bytes on the stack: most patterns run in them */
 
 struct thread_list {
   uint32_t *pcs;
-  long *saved; /* PLACES each */
+  long *saved; /* `places` each */
   uint32_t count;
+};
+struct return_point {
+  uint32_t pc;
+  int place; /* >= 0: put `old` back there instead */
+  long old;
 };
 struct machine {
   const struct regex *regex;
@@ -20,11 +27,8 @@ struct machine {
   struct thread_list now, next;
   uint32_t *seen; /* per instruction: the round it was last added in */
   uint32_t round;
-  struct {
-    uint32_t pc;
-    int place; /* >= 0: put `old` back there instead */
-    long old;
-  } * stack;
+  struct return_point *stack;
+  size_t places; /* that are kept of a thread: none where nobody asks for groups */
 };
 
 static bool is_word_at(const struct machine *m, size_t at) {
@@ -46,11 +50,7 @@ static bool holds(const struct machine *m, uint32_t place, size_t at) {
 }
 
 static bool set_has(const struct regex *r, uint32_t set, int32_t code) {
-  const struct regex_range *range = r->ranges.items + r->sets.items[set].first;
-  for (uint32_t i = 0; i < r->sets.items[set].count; i++)
-    if (code >= range[i].low && code <= range[i].high)
-      return true;
-  return false;
+  return code >= 0 && code < ASCII_CODES ? r->sets.items[set].ascii[code / 8] >> code % 8 & 1 : set_has_range(r, set, code);
 }
 
 /* Follows everything that takes no character. */
@@ -80,6 +80,11 @@ static void add_thread(struct machine *m, struct thread_list *list, uint32_t sta
       m->stack[top++].place = -1;
       break;
     case REGEX_SAVE:
+      if (instr->a >= m->places) {
+        m->stack[top].pc = pc + 1;
+        m->stack[top++].place = -1;
+        break;
+      }
       m->stack[top].place = (int)instr->a;
       m->stack[top++].old = saved[instr->a];
       saved[instr->a] = (long)at;
@@ -94,7 +99,7 @@ static void add_thread(struct machine *m, struct thread_list *list, uint32_t sta
       break;
     case REGEX_SET:
     case REGEX_MATCH:
-      memcpy(list->saved + (size_t)list->count * PLACES, saved, PLACES * sizeof *saved);
+      memcpy(list->saved + (size_t)list->count * m->places, saved, m->places * sizeof *saved);
       list->pcs[list->count++] = pc;
       break;
     }
@@ -107,6 +112,8 @@ static void run(struct machine *m, size_t from, bool full, bool *found, long *be
   m->now.count = 0;
   m->round = 1;
   for (size_t at = from;;) {
+    while (!full && !*found && m->now.count == 0 && at < m->size && !m->regex->begins[(unsigned char)m->text[at]])
+      at++; /* no part of a longer character: those may all begin */
     if (!*found && (!full || at == from)) {
       for (int i = 0; i < PLACES; i++)
         fresh[i] = -1;
@@ -120,11 +127,11 @@ static void run(struct machine *m, size_t from, bool full, bool *found, long *be
     m->next.count = 0;
     for (uint32_t i = 0; i < m->now.count; i++) {
       const struct regex_instr *instr = &m->regex->code.items[m->now.pcs[i]];
-      long *saved = m->now.saved + (size_t)i * PLACES;
+      long *saved = m->now.saved + (size_t)i * m->places;
       if (instr->op == REGEX_MATCH) {
         if (full && at != m->size)
           continue;
-        memcpy(best, saved, PLACES * sizeof *best);
+        memcpy(best, saved, m->places * sizeof *best);
         *found = true;
         break; /* those behind are less preferred */
       }
@@ -140,27 +147,37 @@ static void run(struct machine *m, size_t from, bool full, bool *found, long *be
   }
 }
 
+/* What a machine for so many instructions works in, one behind the other; where `room` is NULL only how many bytes. */
+static size_t lay_out(struct machine *m, char *room, size_t count) {
+  size_t saved = (count + 1) * m->places * sizeof(long), stack = (2 * count + 4) * sizeof *m->stack, pcs = (count + 1) * sizeof *m->seen;
+  if (room) {
+    m->now.saved = (long *)(void *)room;
+    m->next.saved = (long *)(void *)(room + saved);
+    m->stack = (struct return_point *)(void *)(room + 2 * saved);
+    m->now.pcs = (uint32_t *)(void *)(room + 2 * saved + stack);
+    m->next.pcs = m->now.pcs + count + 1;
+    m->seen = m->next.pcs + count + 1;
+    memset(m->seen, 0, pcs);
+  }
+  return 2 * saved + stack + 3 * pcs;
+}
+
 status regex_match(const struct regex *regex, const char *text, size_t size, size_t from, bool full, bool *found,
                    struct regex_span *groups) {
   size_t count = regex->code.count;
-  struct machine m = {.regex = regex, .text = text, .size = size};
-  long best[PLACES];
-  m.now.pcs = calloc(count + 1, sizeof *m.now.pcs);
-  m.next.pcs = calloc(count + 1, sizeof *m.next.pcs);
-  m.now.saved = calloc((count + 1) * PLACES, sizeof *m.now.saved);
-  m.next.saved = calloc((count + 1) * PLACES, sizeof *m.next.saved);
-  m.seen = calloc(count + 1, sizeof *m.seen);
-  m.stack = calloc(2 * count + 4, sizeof *m.stack);
-  bool ready = m.now.pcs && m.next.pcs && m.now.saved && m.next.saved && m.seen && m.stack;
-  if (ready)
-    run(&m, from, full, found, best);
-  for (int i = 0; ready && groups && *found && i < REGEX_GROUPS; i++)
-    groups[i] = (struct regex_span){best[2 * i], best[2 * i + 1]};
-  free(m.now.pcs);
-  free(m.next.pcs);
-  free(m.now.saved);
-  free(m.next.saved);
-  free(m.seen);
-  free(m.stack);
-  return ready ? OK : fail(RESOURCE_EXHAUSTED, "no memory to match a pattern");
+  struct machine m = {.regex = regex, .text = text, .size = size, .places = 0};
+  if (groups)
+    m.places = regex->groups < REGEX_GROUPS ? 2 * ((size_t)regex->groups + 1) : PLACES;
+  size_t bytes = lay_out(&m, NULL, count);
+  long best[PLACES], near[ROOM / sizeof(long)];
+  char *room = bytes <= sizeof near ? (char *)near : malloc(bytes);
+  if (!room)
+    return fail(RESOURCE_EXHAUSTED, "no memory to match a pattern");
+  lay_out(&m, room, count);
+  run(&m, from, full, found, best);
+  for (size_t i = 0; groups && *found && i < REGEX_GROUPS; i++)
+    groups[i] = 2 * i < m.places ? (struct regex_span){best[2 * i], best[2 * i + 1]} : (struct regex_span){-1, -1};
+  if (room != (char *)near)
+    free(room);
+  return OK;
 }
