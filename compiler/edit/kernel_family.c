@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ir/kernel/contraction.h"
+
 #define DEPTH_MAX 256 /* of calls in an expression: deeper ones have lines of their own */
 #define TOLD_MAX 32   /* more are not worth a kernel */
 
@@ -30,13 +32,37 @@ static bool is_flat(const struct kernel *k) {
   return k->body != NULL;
 }
 
+static bool is_plain(const struct stmt *s) {
+  for (; s; s = s->next)
+    if ((s->kind == STMT_FOR && s->run != RUN_PLAIN) || s->kind == STMT_WHILE || !is_plain(s->body) || !is_plain(s->otherwise))
+      return false;
+  return true;
+}
+/* Sums, but no products: of these it is only where they read and write that may be told. */
+static bool is_sum(const struct kernel *k) {
+  struct kernel_uses uses;
+  struct contraction c;
+  struct arena work;
+  bool is_product = false;
+  if (!is_plain(k->body))
+    return false;
+  arena_init(&work);
+  kernel_uses_find(k, &work, &uses);
+  for (const struct stmt *s = k->body; s && !is_product; s = s->next)
+    is_product = s->kind == STMT_FOR && contraction_find(&uses, s, &c);
+  arena_deinit(&work);
+  return !is_product;
+}
+
 /* ---- a text's numbers ---- */
 
 struct reader {
   struct arena *arena;
   const char *at;
-  char *out; /* the end of what was written */
-  const char *calls[DEPTH_MAX];
+  const char *body; /* where statements begin; sizes of arguments stand in front */
+  bool places_only;
+  char *out;                    /* the end of what was written */
+  const char *calls[DEPTH_MAX]; /* what is open here: a call, or the brackets of an index */
   int depth;
   VEC(int64_t) values;
   VEC(const char *) spellings;
@@ -69,17 +95,25 @@ static bool call_wants_number(const struct reader *r, bool is_float) {
   return starts(call, "mul") && !is_float;
 }
 
+/* Whether it is a place, or what is added to one: of the code only an address hangs on it. */
+static bool is_place(const struct reader *r) {
+  int i = r->depth - 1;
+  while (i >= 0 && (starts(r->calls[i], "add") || starts(r->calls[i], "sub")))
+    i--;
+  return i >= 0 && *r->calls[i] == '[' && r->at > r->body;
+}
+
 /* The value of the number that ends before `suffix`, where it may be told as a size; -1: it stays. */
 static int64_t told_value(const struct reader *r, const char *suffix) {
   bool is_float = starts(suffix, ":f32"), is_int = starts(suffix, ":u32") || starts(suffix, ":u64");
   if (*suffix == ':' && !is_float && !is_int)
     return -1;
-  if (call_wants_number(r, is_float))
+  if (call_wants_number(r, is_float) || (r->places_only && !is_place(r)))
     return -1;
   if (is_float)
     return (int64_t)((uint64_t)expr_double_to_bits(DTYPE_FLOAT, strtod(r->at, NULL)) & UINT32_MAX);
   int64_t value = strtoll(r->at, NULL, 10);
-  return is_int || value >= KERNEL_SIZE_MIN ? value : -1;
+  return is_int || value >= KERNEL_SIZE_MIN || is_place(r) ? value : -1;
 }
 
 static void read_number(struct reader *r) {
@@ -103,6 +137,12 @@ static void read_string(struct reader *r) {
   keep(r, *end ? end + 1 : end);
 }
 
+static bool open_call(struct reader *r) {
+  if (r->depth == DEPTH_MAX)
+    return false;
+  r->calls[r->depth++] = r->at;
+  return true;
+}
 /* A word with what it calls; a number; anything else. false: calls are too deep. */
 static bool read_item(struct reader *r) {
   char c = *r->at;
@@ -113,24 +153,25 @@ static bool read_item(struct reader *r) {
     read_string(r);
   } else if (is_word(c)) {
     const char *end = word_end(r->at);
-    if (*end == '(' && r->depth == DEPTH_MAX)
+    if (*end == '(' && !open_call(r))
       return false;
-    if (*end == '(')
-      r->calls[r->depth++] = r->at;
     keep(r, *end == '(' ? end + 1 : end);
   } else {
-    r->depth -= c == ')' && r->depth > 0;
+    if (c == '[' && !open_call(r))
+      return false;
+    r->depth -= (c == ')' || c == ']') && r->depth > 0;
     keep(r, r->at + 1);
   }
   return true;
 }
 
 bool kernel_numbers_read(struct arena *arena, const struct kernel *k, struct kernel_numbers *out) {
-  if (!is_flat(k))
+  bool places_only = !is_flat(k);
+  if (places_only && !is_sum(k))
     return false;
   const char *text = strchr(kernel_print(k, arena), '('); /* behind the name */
   char *made = arena_alloc(arena, strlen(text) + 1);
-  struct reader r = {.arena = arena, .at = text + 1, .out = made};
+  struct reader r = {.arena = arena, .at = text + 1, .body = strchr(text, '{'), .places_only = places_only, .out = made};
   bool reads = true;
   while (reads && *r.at)
     reads = strncmp(r.at, "sizes ", 6) == 0 ? (keep(&r, word_end(r.at + 6)), true) : read_item(&r);

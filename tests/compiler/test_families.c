@@ -25,6 +25,12 @@ struct family_case {
   "kernel k(in a: i32[" size "], out b: i32[" size "]) {\n  par i0 < " size " {\n    check lt(a[i0], 5:i32) else INVALID_ARGUMENT \"(" \
   "100\": cast.i64(a[i0])\n    b[i0] = a[i0]\n  }\n}\n"
 
+#define PLACED(from, to) \
+  "kernel k(in a: f32[64,n0], out b: f32[90]) sizes 1 {\n  par i0 < 64 {\n    b[add(i0, " to ")] = mul(a[i0," from "], 3:f32)\n  }\n}\n"
+#define SUM(length, row)                                                                                                               \
+  "kernel k(in a: f32[8," length "], out b: f32[]) sizes 1 {\n  var v0: f32 = 0:f32\n  red i0 < " length " {\n    v0 = add(v0, a[" row \
+  ",i0])\n  }\n  b[] = v0\n}\n"
+
 static const struct family_case cases[] = {
   {"sizes and a factor",
    {MAP("100", "0x1.8p+0"), MAP("200", "3"), MAP("96", "3")},
@@ -39,7 +45,17 @@ static const struct family_case cases[] = {
   {"short rows stay", {MAP("63", "3"), MAP("10", "3"), MAP("100", "3")}, ""},
   {"steps through memory stay", {STRIDED("2"), STRIDED("3"), STRIDED("4")}, ""},
   {"exponents stay", {POWER("2"), POWER("3"), POWER("5")}, ""},
-  {"sums", {"kernel k(in a: f32[100], out b: f32[]) { var v0: f32 = 0:f32 red i0 < 100 { v0 = add(v0, a[i0]) } b[] = v0 }"}, NULL},
+  {"places in an index, and what is added to one",
+   {PLACED("0", "5"), PLACED("3", "9"), PLACED("63", "2")},
+   "(in a: f32[64,n0], out b: f32[90]) sizes 3 {\n  par i0 < 64 {\n    b[add(i0, n1)] = mul(a[i0,n2], 3:f32)\n  }\n}\n"},
+  {"of sums their places",
+   {SUM("n0", "1"), SUM("n0", "0"), SUM("n0", "7")},
+   "(in a: f32[8,n0], out b: f32[]) sizes 2 {\n  var v0: f32 = 0:f32\n  red i0 < n0 {\n    v0 = add(v0, a[n1,i0])\n  }\n  b[] = v0\n}\n"},
+  {"but no lengths", {SUM("100", "1"), SUM("200", "1"), SUM("300", "1")}, ""},
+  {"products",
+   {"kernel k(in a: f32[9,100], in b: f32[100,8], out c: f32[8]) { par i0 < 8 { var v0: f32 = 0:f32 red i1 < 100 { v0 = add(v0, "
+    "mul(a[3,i1], b[i1,i0])) } c[i0] = v0 } }"},
+   NULL},
 };
 
 static struct kernel *parse(const char *text, struct arena *arena) {
