@@ -21,7 +21,7 @@ static void window_spectrum(struct spectrum *s, const float *samples, int64_t ap
     s->re[i] = i < s->window ? (double)samples[i * apart] * s->hann[i] : 0;
     s->im[i] = 0;
   }
-  fourier_run(&s->fourier, s->re, s->im);
+  fourier_run(&s->fourier, s->re, s->im, 1);
   for (int64_t i = 0; i <= s->size / 2; i++) {
     float power = (float)(s->re[i] * s->re[i] + s->im[i] * s->im[i]);
     out[i] = squared ? power : sqrtf(power);
@@ -43,7 +43,7 @@ status host_audio_spectrogram(struct host_call *call) {
     s.size *= 2;
   int64_t samples = sound->shape.dims[0], windows = samples < s.window ? 0 : 1 + (samples - s.window) / s.stride;
   TRY(host_make_output(call, 0, DTYPE_FLOAT, &(struct shape){3, {sound->shape.dims[1], windows, s.size / 2 + 1}}));
-  TRY(fourier_init(&s.fourier, s.size, false));
+  TRY(fourier_init(&s.fourier, s.size, false, 1));
   s.hann = malloc(sizeof(double) * (size_t)(s.window + 2 * s.size));
   if (!s.hann) {
     fourier_deinit(&s.fourier);

@@ -350,7 +350,7 @@ static status scale_lines(struct op_call *c, const struct lines *from, const str
 /* j k = (j^2 + k^2 - (k - j)^2) / 2: a sum over j of products of what depends on j and on k - j. */
 static status transform_by_chirp(struct op_call *c, const struct lines *l, value_id *value) {
   struct fourier f;
-  TRY(fourier_init(&f, l->n, l->inverse));
+  TRY(fourier_init(&f, l->n, l->inverse, 1));
   struct lines longer = *l, back = *l;
   longer.n = back.n = f.size;
   longer.inverse = false, back.inverse = true;
