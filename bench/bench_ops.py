@@ -91,8 +91,16 @@ def rows():
     yield "cholesky 64 of 32", lambda: tf.linalg.cholesky(symmetric(64, 32, 32))
     yield "inverse 256", lambda: tf.linalg.inv(symmetric(256, 256))
     yield "solve 256", lambda: tf.linalg.solve(symmetric(256, 256), floats(256, 16))
-    yield "eigenvalues 64", lambda: tf.linalg.eigh(symmetric(64, 64))[0]
+    yield "determinant 256", lambda: tf.linalg.det(symmetric(256, 256) / 256)
+    yield "lu 256", lambda: tf.linalg.lu(symmetric(256, 256))[0]
+    yield "qr 128", lambda: tf.linalg.qr(floats(128, 128))[1]
+    for size in (64, 128, 256):
+        yield "eigenvalues %d" % size, lambda n=size: tf.linalg.eigh(symmetric(n, n))[0]
+    yield "eigenvalues alone 128", lambda: tf.linalg.eigvalsh(symmetric(128, 128))
     yield "singular values 4 of 64", lambda: tf.linalg.svd(floats(4, 64, 64), compute_uv=False)
+    for shape in ((64, 64), (150, 150), (256, 256), (500, 20), (20, 500)):
+        yield "singular vectors %dx%d" % shape, lambda shape=shape: tf.linalg.svd(floats(*shape))[0]
+    yield "pseudo-inverse 100x60", lambda: tf.linalg.pinv(floats(100, 60))
     yield "hsv to rgb", lambda: tf.image.hsv_to_rgb(floats(4, 128, 128, 3))
     yield "adjust_contrast", lambda: tf.image.adjust_contrast(floats(4, 128, 128, 3), 1.5)
 

@@ -14,15 +14,30 @@ static expr_id tail_loop_of(struct kb *kb, enum loop_kind kind, expr_id start, e
 }
 static expr_id tail_loop(struct kb *kb, expr_id start, expr_id count) { return tail_loop_of(kb, LOOP_SEQ, start, count); }
 
-struct reflection reflect_column(struct kb *kb, const struct matrix *m, expr_id column, expr_id start, expr_id count) {
-  enum dtype dtype = kb->k->buffers.items[m->buffer].dtype, real = dtype_real(dtype);
+/* A column from row `start` on, or a row from that column on. */
+struct line {
+  const struct matrix *m;
+  expr_id number, start, count;
+  bool is_row;
+};
+static struct element line_get(const struct line *l, expr_id i) {
+  return l->is_row ? matrix_get(l->m, l->number, i) : matrix_get(l->m, i, l->number);
+}
+static void line_put(const struct line *l, expr_id i, struct element e) {
+  matrix_put(l->m, l->is_row ? l->number : i, l->is_row ? i : l->number, e);
+}
+
+/* Replaces what is behind the first element by the tail. */
+static struct row_reflection reflect_line(struct kb *kb, const struct line *l) {
+  enum dtype dtype = kb->k->buffers.items[l->m->buffer].dtype, real = dtype_real(dtype);
   struct element zero = f_const_as(&kb->f, real, 0), tiny = f_const_as(&kb->f, real, real == DTYPE_DOUBLE ? DBL_MIN : FLT_MIN);
   struct accumulator tail = acc_begin(kb, zero);
-  expr_id i = tail_loop(kb, start, count);
-  acc_add(kb, &tail, square_of(kb, matrix_get(m, i, column)));
+  expr_id i = tail_loop_of(kb, l->is_row ? LOOP_RED : LOOP_SEQ, l->start, l->count);
+  acc_add(kb, &tail, square_of(kb, line_get(l, i)));
   kb_close(kb, 1);
-  struct element first = matrix_take(m, start, column);
+  struct element first = e_now(kb, line_get(l, l->start));
   struct accumulator tau = acc_begin(kb, f_const_as(&kb->f, dtype, 0)), multiple = acc_begin(kb, f_real(first));
+  struct accumulator divisor = acc_begin(kb, f_const_as(&kb->f, dtype, 1));
   expr_id needed = less(kb, tiny, acc_get(kb, &tail));
   if (dtype_is_complex(dtype)) {
     struct element im = f_imag(&kb->f, first);
@@ -32,18 +47,47 @@ struct reflection reflect_column(struct kb *kb, const struct matrix *m, expr_id 
   struct element length = e_now(kb, f_unary(&kb->f, SCALAR_SQRT, e_add(kb, square_of(kb, first), acc_get(kb, &tail))));
   struct element negative = real_element(less(kb, f_real(first), zero));
   acc_set(kb, &multiple, f_select(&kb->f, negative, length, f_unary(&kb->f, SCALAR_NEG, length)));
-  struct element b = acc_get(kb, &multiple), divisor = e_now(kb, e_sub(kb, first, b));
-  i = tail_loop(kb, start, count);
-  struct element e = e_now(kb, e_div(kb, matrix_get(m, i, column), divisor));
-  matrix_put(m, i, column, e);
+  struct element b = acc_get(kb, &multiple);
+  acc_set(kb, &divisor, e_sub(kb, first, b));
+  i = tail_loop_of(kb, l->is_row ? LOOP_PAR : LOOP_SEQ, l->start, l->count);
+  line_put(l, i, e_now(kb, e_div(kb, line_get(l, i), acc_get(kb, &divisor))));
   kb_close(kb, 1);
   acc_set(kb, &tau, f_conj(&kb->f, e_div(kb, e_sub(kb, b, first), b)));
   kb_else(kb);
-  i = tail_loop(kb, start, count);
-  matrix_put(m, i, column, f_const_as(&kb->f, dtype, 0));
+  i = tail_loop_of(kb, l->is_row ? LOOP_PAR : LOOP_SEQ, l->start, l->count);
+  line_put(l, i, f_const_as(&kb->f, dtype, 0));
   kb_close(kb, 2);
-  matrix_put(m, start, column, f_cast(&kb->f, dtype, acc_get(kb, &multiple)));
-  return (struct reflection){m, column, start, count, acc_get(kb, &tau)};
+  return (struct row_reflection){acc_get(kb, &tau), acc_get(kb, &multiple), acc_get(kb, &divisor)};
+}
+
+struct reflection reflect_column(struct kb *kb, const struct matrix *m, expr_id column, expr_id start, expr_id count) {
+  struct row_reflection r = reflect_line(kb, &(struct line){m, column, start, count, false});
+  matrix_put(m, start, column, f_cast(&kb->f, kb->k->buffers.items[m->buffer].dtype, r.multiple));
+  return (struct reflection){m, column, start, count, r.tau};
+}
+struct row_reflection reflect_row(struct kb *kb, const struct matrix *m, expr_id row, expr_id start, expr_id count) {
+  struct row_reflection r = reflect_line(kb, &(struct line){m, row, start, count, true});
+  matrix_put(m, row, start, f_const_as(&kb->f, kb->k->buffers.items[m->buffer].dtype, 1));
+  return r;
+}
+
+void collect_reflections(struct kb *kb, const struct reflections *r, const struct matrix *q, expr_id rows) {
+  expr_id one = kb_int(kb, 1), row = kb_for(kb, LOOP_SEQ, rows), i = kb_for(kb, LOOP_PAR, r->length);
+  enum dtype dtype = kb->k->buffers.items[q->buffer].dtype;
+  struct element zero = f_const_as(&kb->f, dtype, 0);
+  struct element on_diagonal = real_element(expr_binary(kb->k, SCALAR_EQ, i, row));
+  matrix_put(q, row, i, f_select(&kb->f, on_diagonal, f_const_as(&kb->f, dtype, 1), zero));
+  kb_close(kb, 1);
+  expr_id last = expr_binary(kb->k, SCALAR_MIN, row, kb_sub(kb, r->count, one));
+  expr_id k = kb_sub(kb, last, kb_for(kb, LOOP_SEQ, kb_add(kb, last, one))), left = kb_sub(kb, r->length, k);
+  struct accumulator along = acc_begin(kb, zero);
+  i = kb_add(kb, k, kb_for(kb, LOOP_RED, left));
+  acc_add(kb, &along, e_mul(kb, f_conj(&kb->f, matrix_get(r->vectors, k, i)), matrix_get(q, row, i)));
+  kb_close(kb, 1);
+  struct element tau = f_conj(&kb->f, matrix_get(r->tau, r->tau_row, k)), part = e_now(kb, e_mul(kb, tau, acc_get(kb, &along)));
+  i = kb_add(kb, k, kb_for(kb, LOOP_PAR, left));
+  matrix_put(q, row, i, e_now(kb, e_sub(kb, matrix_get(q, row, i), e_mul(kb, part, matrix_get(r->vectors, k, i)))));
+  kb_close(kb, 3);
 }
 
 void reflect_left(struct kb *kb, const struct reflection *r, const struct matrix *target, expr_id j) {

@@ -140,7 +140,7 @@ static status solve_by_values(struct op_call *c, const value_id in[3], const dim
   struct flow_value a = *op_value(c, in[0]);
   struct svd_parts parts;
   enum dtype wide = wide_dtype(a.dtype);
-  TRY(svd_factor(c, in[0], &parts));
+  TRY(svd_factor(c, in[0], &(struct svd_wish){.vectors = true, .dtype = wide}, &parts));
   struct kb kb;
   kb_begin(&kb, c, wide);
   uint32_t sb = kb_in(&kb, parts.s), ub = kb_in(&kb, parts.u), vb = kb_in(&kb, parts.v), bb = kb_in(&kb, in[1]), l2 = kb_in(&kb, in[2]);
