@@ -6,6 +6,7 @@
 
 #include "ir/ops/linalg/bidiagonal.h"
 
+#define LOST 1e-280       /* a square that may have lost digits */
 #define STEPS_FOR_EACH 30 /* on the average, before it gives up; it takes about 2 */
 
 struct band {
@@ -28,15 +29,16 @@ static struct element above(const struct band *b, expr_id i) { return matrix_get
 static void put_diagonal(const struct band *b, expr_id i, struct element e) { matrix_put(b->m, kb_int(b->kb, 0), i, e); }
 static void put_above(const struct band *b, expr_id i, struct element e) { matrix_put(b->m, kb_int(b->kb, 1), i, e); }
 
-/* [c, s; -s, c] turns (f, g) into (length, 0). */
+/* [c, s; -s, c] turns (f, g) into (length, 0); of two whose squares get lost, nothing beside the largest element, g is dropped. */
 struct turn {
   struct element c, s, length;
 };
 static struct turn turn_of(struct kb *kb, struct element f, struct element g) {
-  struct element length = e_now(kb, root_of(kb, e_add(kb, e_mul(kb, f, f), e_mul(kb, g, g)))), one = num(kb, 1);
-  struct element none = f_binary(&kb->f, SCALAR_EQ, length, num(kb, 0));
-  struct element safe = e_now(kb, f_select(&kb->f, none, one, length));
-  return (struct turn){e_now(kb, f_select(&kb->f, none, one, e_div(kb, f, safe))), e_now(kb, e_div(kb, g, safe)), length};
+  struct element square = e_now(kb, e_add(kb, e_mul(kb, f, f), e_mul(kb, g, g))), one = num(kb, 1);
+  struct element lost = real_element(less(kb, square, num(kb, LOST)));
+  struct element length = e_now(kb, f_select(&kb->f, lost, one, root_of(kb, square)));
+  struct element c = f_select(&kb->f, lost, one, e_div(kb, f, length)), s = f_select(&kb->f, lost, num(kb, 0), e_div(kb, g, length));
+  return (struct turn){e_now(kb, c), e_now(kb, s), e_now(kb, f_select(&kb->f, lost, f, length))};
 }
 
 /* The smaller singular value of the last 2 x 2 block: with f, h on the diagonal and g above, the two values' sum is |(f + h, g)|, their
@@ -156,15 +158,6 @@ static void make_diagonal(const struct band *b) {
   kb_close(kb, 2);
 }
 
-/* Rows i and `other` of a matrix change places. */
-static void exchange_rows(struct kb *kb, const struct matrix *m, expr_id width, expr_id i, expr_id other) {
-  expr_id j = kb_for(kb, LOOP_PAR, width);
-  struct element x = matrix_take(m, i, j), y = matrix_take(m, other, j);
-  matrix_put(m, i, j, y);
-  matrix_put(m, other, j, x);
-  kb_close(kb, 1);
-}
-
 static void sort_values(const struct band *b) {
   struct kb *kb = b->kb;
   expr_id i = kb_for(kb, LOOP_SEQ, b->n);
@@ -180,8 +173,7 @@ static void sort_values(const struct band *b) {
   kb_if(kb, expr_binary(kb->k, SCALAR_NE, i, other));
   put_diagonal(b, other, e_now(kb, diagonal(b, i)));
   put_diagonal(b, i, acc_get(kb, &top));
-  for (int m = 0; m < b->s->matrices; m++)
-    exchange_rows(kb, &b->s->rotated[m], b->s->width[m], i, other);
+  sweeps_exchange(b->s, i, other);
   kb_close(kb, 2);
 }
 

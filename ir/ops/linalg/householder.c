@@ -27,10 +27,17 @@ static void line_put(const struct line *l, expr_id i, struct element e) {
   matrix_put(l->m, l->is_row ? l->number : i, l->is_row ? i : l->number, e);
 }
 
+/* A tail whose square is not above this is none. Rows are those of matrices whose largest element is about 1: there a square that may have
+ * lost digits is nothing. */
+static double least_square(const struct line *l, enum dtype real) {
+  if (l->is_row)
+    return real == DTYPE_DOUBLE ? 1e-288 : 1e-28;
+  return real == DTYPE_DOUBLE ? DBL_MIN : FLT_MIN;
+}
 /* Replaces what is behind the first element by the tail. */
 static struct row_reflection reflect_line(struct kb *kb, const struct line *l) {
   enum dtype dtype = kb->k->buffers.items[l->m->buffer].dtype, real = dtype_real(dtype);
-  struct element zero = f_const_as(&kb->f, real, 0), tiny = f_const_as(&kb->f, real, real == DTYPE_DOUBLE ? DBL_MIN : FLT_MIN);
+  struct element zero = f_const_as(&kb->f, real, 0), tiny = f_const_as(&kb->f, real, least_square(l, real));
   struct accumulator tail = acc_begin(kb, zero);
   expr_id i = tail_loop_of(kb, l->is_row ? LOOP_RED : LOOP_SEQ, l->start, l->count);
   acc_add(kb, &tail, square_of(kb, line_get(l, i)));
@@ -71,7 +78,36 @@ struct row_reflection reflect_row(struct kb *kb, const struct matrix *m, expr_id
   return r;
 }
 
-void collect_reflections(struct kb *kb, const struct reflections *r, const struct matrix *q, expr_id rows) {
+#define PART 16 /* terms that are summed up by themselves, so that errors do not add up over all */
+
+/* All columns of the product: its transpose is the conjugated reflections' product, from the first to the last, each of which mixes whole
+ * rows. A few columns go through all of them at a time, and stay in the caches. */
+static void collect_all(struct kb *kb, const struct reflections *r, const struct matrix *q) {
+  enum dtype dtype = kb->k->buffers.items[q->buffer].dtype;
+  struct element zero = f_const_as(&kb->f, dtype, 0);
+  expr_id j = kb_for(kb, LOOP_PAR, r->length), i = kb_for(kb, LOOP_SEQ, r->length);
+  struct element on_diagonal = real_element(expr_binary(kb->k, SCALAR_EQ, i, j));
+  matrix_put(q, i, j, f_select(&kb->f, on_diagonal, f_const_as(&kb->f, dtype, 1), zero));
+  kb_close(kb, 1);
+  expr_id k = kb_for(kb, LOOP_SEQ, r->count), left = kb_sub(kb, r->length, k);
+  struct accumulator along = acc_begin(kb, zero);
+  expr_id count = kb_int(kb, PART), parts = kb_div(kb, kb_add(kb, left, kb_int(kb, PART - 1)), count);
+  expr_id done = kb_mul(kb, kb_for(kb, LOOP_SEQ, parts), count);
+  struct accumulator part_along = acc_begin(kb, zero);
+  i = kb_add(kb, k, kb_add(kb, done, kb_for(kb, LOOP_SEQ, expr_binary(kb->k, SCALAR_MIN, count, kb_sub(kb, left, done)))));
+  acc_add(kb, &part_along, e_mul(kb, matrix_get(r->vectors, k, i), matrix_get(q, i, j)));
+  kb_close(kb, 1);
+  acc_add(kb, &along, acc_get(kb, &part_along));
+  kb_close(kb, 1);
+  struct element tau = f_conj(&kb->f, matrix_get(r->tau, r->tau_row, k)), part = e_now(kb, e_mul(kb, tau, acc_get(kb, &along)));
+  i = kb_add(kb, k, kb_for(kb, LOOP_SEQ, left));
+  struct element e = e_mul(kb, f_conj(&kb->f, matrix_get(r->vectors, k, i)), part);
+  matrix_put(q, i, j, e_now(kb, e_sub(kb, matrix_get(q, i, j), e)));
+  kb_close(kb, 3);
+}
+
+/* The first columns: each by itself, from the last reflection that it meets to the first. */
+static void collect_first(struct kb *kb, const struct reflections *r, const struct matrix *q, expr_id rows) {
   expr_id one = kb_int(kb, 1), row = kb_for(kb, LOOP_SEQ, rows), i = kb_for(kb, LOOP_PAR, r->length);
   enum dtype dtype = kb->k->buffers.items[q->buffer].dtype;
   struct element zero = f_const_as(&kb->f, dtype, 0);
@@ -88,6 +124,13 @@ void collect_reflections(struct kb *kb, const struct reflections *r, const struc
   i = kb_add(kb, k, kb_for(kb, LOOP_PAR, left));
   matrix_put(q, row, i, e_now(kb, e_sub(kb, matrix_get(q, row, i), e_mul(kb, part, matrix_get(r->vectors, k, i)))));
   kb_close(kb, 3);
+}
+
+void collect_reflections(struct kb *kb, const struct reflections *r, const struct matrix *q, expr_id rows) {
+  if (rows == r->length)
+    collect_all(kb, r, q);
+  else
+    collect_first(kb, r, q, rows);
 }
 
 void reflect_left(struct kb *kb, const struct reflection *r, const struct matrix *target, expr_id j) {

@@ -42,6 +42,14 @@ static inline struct element matrix_take(const struct matrix *m, expr_id row, ex
   return acc_get(m->kb, &a);
 }
 
+/* What a row of n elements takes in a matrix of the kernel's own: an odd multiple of 8, so that a column's elements do not meet in a few
+ * sets of the caches. */
+static inline dim matrix_row(struct op_call *c, dim n) {
+  struct dim_table *t = op_dims(c);
+  dim pairs = dim_floordiv(t, dim_add(t, n, op_dim(c, 7)), op_dim(c, 16));
+  return dim_add(t, dim_mul(t, pairs, op_dim(c, 16)), op_dim(c, 8));
+}
+
 static inline struct element e_sub(struct kb *kb, struct element a, struct element b) { return f_binary(&kb->f, SCALAR_SUB, a, b); }
 static inline struct element e_add(struct kb *kb, struct element a, struct element b) { return f_binary(&kb->f, SCALAR_ADD, a, b); }
 static inline struct element e_mul(struct kb *kb, struct element a, struct element b) { return f_binary(&kb->f, SCALAR_MUL, a, b); }

@@ -5,7 +5,7 @@
 
 #include "ir/ops/linalg/householder.h"
 
-/* The first half: t becomes zero below its first subdiagonal (tridiagonal, of self-adjoint A), u the reflections' product. Any dtype. */
+/* The first half: t becomes zero below its first subdiagonal, u the reflections' product. Any dtype. */
 void schur_hessenberg(struct kb *kb, const struct matrix *t, const struct matrix *u, expr_id n);
 /* `t` holds A, and T afterwards; gives whether it succeeded (a bool; of elements that are not finite it does not). */
 expr_id schur_factor(struct kb *kb, const struct matrix *t, const struct matrix *u, expr_id n);

@@ -5,8 +5,6 @@
 #include "ir/ops/linalg/bidiagonal.h"
 #include "ir/ops/linalg/svd.h"
 
-#define LINE 8 /* elements */
-
 struct svd {
   struct kb *kb;
   struct flow_value x;
@@ -23,12 +21,6 @@ struct svd {
 
 static struct element num(struct kb *kb, double v) { return f_const_as(&kb->f, DTYPE_DOUBLE, v); }
 
-/* A row's place: an odd multiple of a line, so that a column's elements do not meet in a few sets of the caches. */
-static dim apart(struct op_call *c, dim n) {
-  struct dim_table *t = op_dims(c);
-  dim pairs = dim_floordiv(t, dim_add(t, n, op_dim(c, LINE - 1)), op_dim(c, 2 * LINE));
-  return dim_add(t, dim_mul(t, pairs, op_dim(c, 2 * LINE)), op_dim(c, LINE));
-}
 static void matrix_dims(const struct svd *d, dim rows, dim columns, dim *out) {
   memcpy(out, d->x.dims, sizeof *out * LIMIT_RANK);
   out[d->x.rank - 2] = rows;
@@ -49,7 +41,7 @@ static void make_buffers(struct op_call *c, struct svd *d) {
   dim two = op_dim(c, 2), dims[LIMIT_RANK];
   matrix_dims(d, d->n, two, dims);
   d->values = kb_out(d->kb, DTYPE_DOUBLE, d->x.rank - 1, dims);
-  d->columns = own_matrix(d, d->wide, d->n, apart(c, d->m));
+  d->columns = own_matrix(d, d->wide, d->n, matrix_row(c, d->m));
   d->right = own_matrix(d, d->wide, d->n, d->n);
   d->tau = own_matrix(d, d->wide, two, d->n);
   d->sums = own_matrix(d, d->wide, two, d->m);
@@ -58,8 +50,8 @@ static void make_buffers(struct op_call *c, struct svd *d) {
     return;
   for (int side = 0; side < 2; side++)
     d->vectors[side] = side_vectors(d, side);
-  d->long_vectors = own_matrix(d, d->wide, d->rows, apart(c, d->m));
-  d->short_vectors = own_matrix(d, d->wide, d->n, apart(c, d->n));
+  d->long_vectors = own_matrix(d, d->wide, d->rows, matrix_row(c, d->m));
+  d->short_vectors = own_matrix(d, d->wide, d->n, matrix_row(c, d->n));
   sweeps_create(d->kb, DTYPE_DOUBLE, d->x.rank, d->x.dims, d->n, &d->sweeps);
 }
 

@@ -77,3 +77,14 @@ void sweep_end(const struct sweeps *s) {
   if (s->matrices)
     kb_set(s->kb, s->kept, kb_add(s->kb, kb_get(s->kb, s->kept), kb_int(s->kb, 1)));
 }
+
+void sweeps_exchange(const struct sweeps *s, expr_id i, expr_id other) {
+  for (int matrix = 0; matrix < s->matrices; matrix++) {
+    const struct matrix *m = &s->rotated[matrix];
+    expr_id j = kb_for(s->kb, LOOP_PAR, s->width[matrix]);
+    struct element x = matrix_take(m, i, j), y = matrix_take(m, other, j);
+    matrix_put(m, i, j, y);
+    matrix_put(m, other, j, x);
+    kb_close(s->kb, 1);
+  }
+}

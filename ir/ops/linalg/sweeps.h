@@ -29,5 +29,7 @@ void sweep_put(const struct sweeps *s, int matrix, expr_id k, struct element cos
 void sweep_end(const struct sweeps *s);
 /* Rotates what is still to be rotated. */
 void sweeps_apply(const struct sweeps *s);
+/* Rows i and `other` of all matrices change places; nothing is to be rotated. */
+void sweeps_exchange(const struct sweeps *s, expr_id i, expr_id other);
 
 #endif
