@@ -3,43 +3,58 @@
 
 #include "ir/ops/linalg/matrix.h"
 
-/* The lower triangle, with zeros above. */
-static void take_lower(struct kb *kb, const struct matrix *from, const struct matrix *to, dim n) {
+/* ---- A = U* U row by row, U in the upper triangle: a row's sums stay in registers; L = U* then goes into the lower one ---- */
+
+/* The upper triangle, from the lower one. */
+static void take_upper(struct kb *kb, const struct matrix *from, const struct matrix *to, dim n) {
   expr_id i = kb_for_dim(kb, LOOP_SEQ, n), j = kb_for(kb, LOOP_PAR, kb_add(kb, i, kb_int(kb, 1)));
-  matrix_put(to, i, j, matrix_get(from, i, j));
+  matrix_put(to, j, i, f_conj(&kb->f, matrix_get(from, i, j)));
   kb_close(kb, 2);
 }
-/* Column j of the factor, from what is left of the matrix; conjugated along row j, too, so that its elements lie side by side. Returns
- * whether its square on the diagonal is above 0, or NaN. */
-static expr_id factor_column(struct kb *kb, const struct matrix *to, dim n, expr_id j) {
+/* What is left of row i without the rows above. */
+static void take_products(struct kb *kb, const struct matrix *to, dim n, expr_id i) {
+  struct formula *f = &kb->f;
+  enum dtype dtype = kb->k->buffers.items[to->buffer].dtype, sum_in = sum_dtype(dtype);
+  expr_id j = kb_add(kb, i, kb_for(kb, LOOP_PAR, kb_sub(kb, kb_dim(kb, n), i)));
+  struct accumulator sum = acc_zero(kb, sum_in);
+  expr_id k = kb_for(kb, LOOP_SEQ, i);
+  struct element product = e_mul(kb, f_conj(f, f_cast(f, sum_in, matrix_get(to, k, i))), f_cast(f, sum_in, matrix_get(to, k, j)));
+  acc_add(kb, &sum, product);
+  kb_close(kb, 1);
+  struct element e = e_sub(kb, f_cast(f, sum_in, matrix_get(to, i, j)), acc_get(kb, &sum));
+  matrix_put(to, i, j, e_now(kb, f_cast(f, dtype, e)));
+  kb_close(kb, 1);
+}
+/* Divides row i by its diagonal element's root. Returns whether that element is above 0, or NaN. */
+static expr_id factor_row(struct kb *kb, const struct matrix *to, dim n, expr_id i) {
   struct formula *f = &kb->f;
   enum dtype dtype = kb->k->buffers.items[to->buffer].dtype;
-  expr_id next = kb_add(kb, j, kb_int(kb, 1)), zero = expr_float(kb->k, dtype_real(dtype), 0);
-  struct element square = e_now(kb, f_real(matrix_get(to, j, j)));
+  expr_id next = kb_add(kb, i, kb_int(kb, 1)), zero = expr_float(kb->k, dtype_real(dtype), 0);
+  struct element square = e_now(kb, f_real(matrix_get(to, i, i)));
   expr_id good = kb_get(kb, kb_local(kb, expr_unary(kb->k, SCALAR_NOT, expr_binary(kb->k, SCALAR_LE, square.re, zero))));
   struct element pivot = e_now(kb, f_unary(f, SCALAR_SQRT, square));
-  matrix_put(to, j, j, f_cast(f, dtype, pivot));
-  expr_id i = kb_add(kb, next, kb_for(kb, LOOP_SEQ, kb_sub(kb, kb_dim(kb, n), next)));
-  struct element e = e_now(kb, e_div(kb, matrix_get(to, i, j), f_cast(f, dtype, pivot)));
-  matrix_put(to, i, j, e);
-  matrix_put(to, j, i, f_conj(f, e));
+  matrix_put(to, i, i, f_cast(f, dtype, pivot));
+  expr_id j = kb_add(kb, next, kb_for(kb, LOOP_PAR, kb_sub(kb, kb_dim(kb, n), next)));
+  matrix_put(to, i, j, e_now(kb, e_div(kb, matrix_get(to, i, j), pivot)));
   kb_close(kb, 1);
   return good;
 }
-/* Takes the column's products off what is left of the matrix, row by row. */
-static void take_products(struct kb *kb, const struct matrix *to, dim n, expr_id j) {
-  expr_id next = kb_add(kb, j, kb_int(kb, 1)), left = kb_sub(kb, kb_dim(kb, n), next), below = kb_for(kb, LOOP_SEQ, left);
-  expr_id i = kb_add(kb, next, below);
-  struct element e = matrix_take(to, i, j);
-  expr_id k = kb_add(kb, next, kb_for(kb, LOOP_PAR, kb_add(kb, below, kb_int(kb, 1))));
-  matrix_put(to, i, k, e_now(kb, e_sub(kb, matrix_get(to, i, k), e_mul(kb, e, matrix_get(to, j, k)))));
+/* The lower triangle, and zeros above; NaN instead of it of a matrix that is not `good`. */
+static void put_lower(struct kb *kb, const struct matrix *to, dim n, expr_id good) {
+  struct formula *f = &kb->f;
+  enum dtype dtype = kb->k->buffers.items[to->buffer].dtype;
+  expr_id i = kb_for_dim(kb, LOOP_SEQ, n), j = kb_for(kb, LOOP_PAR, kb_add(kb, i, kb_int(kb, 1)));
+  struct element e = f_conj(f, matrix_get(to, j, i));
+  matrix_put(to, i, j, f_select(f, real_element(good), e, f_const_as(f, dtype, NAN)));
   kb_close(kb, 2);
-  k = kb_add(kb, next, kb_for(kb, LOOP_PAR, left));
-  matrix_put(to, j, k, f_const_as(&kb->f, kb->k->buffers.items[to->buffer].dtype, 0));
-  kb_close(kb, 1);
+  i = kb_for_dim(kb, LOOP_SEQ, n);
+  expr_id next = kb_add(kb, i, kb_int(kb, 1));
+  j = kb_add(kb, next, kb_for(kb, LOOP_PAR, kb_sub(kb, kb_dim(kb, n), next)));
+  matrix_put(to, i, j, f_const_as(f, dtype, 0));
+  kb_close(kb, 2);
 }
-/* Column by column from the lower triangle. A matrix that is not positive definite gives NaN, with zeros above; NaN in
- * the matrix only gets as far as the elements that come from it. */
+/* Only the lower triangle is read. A matrix that is not positive definite gives NaN, with zeros above; NaN in the matrix only gets as far
+ * as the elements that come from it. */
 status build_cholesky(struct op_call *c) {
   value_id v;
   struct flow_value x;
@@ -53,15 +68,13 @@ status build_cholesky(struct op_call *c) {
   kb_loops(&kb, LOOP_PAR, x.rank - 2, x.dims, at);
   struct matrix from = matrix_of(&kb, a, at), to = matrix_of(&kb, o, at);
   uint32_t good = kb_local(&kb, expr_int(kb.k, DTYPE_BOOL, 1));
-  take_lower(&kb, &from, &to, n);
-  expr_id j = kb_for_dim(&kb, LOOP_SEQ, n);
-  kb_set(&kb, good, kb_and(&kb, kb_get(&kb, good), factor_column(&kb, &to, n, j)));
-  take_products(&kb, &to, n, j);
+  take_upper(&kb, &from, &to, n);
+  expr_id i = kb_for_dim(&kb, LOOP_SEQ, n);
+  take_products(&kb, &to, n, i);
+  kb_set(&kb, good, kb_and(&kb, kb_get(&kb, good), factor_row(&kb, &to, n, i)));
   kb_close(&kb, 1);
-  kb_if(&kb, expr_unary(kb.k, SCALAR_NOT, kb_get(&kb, good)));
-  expr_id i = kb_for_dim(&kb, LOOP_SEQ, n), k = kb_for(&kb, LOOP_PAR, kb_add(&kb, i, kb_int(&kb, 1)));
-  matrix_put(&to, i, k, f_const(&kb.f, NAN));
-  kb_close(&kb, 3 + x.rank - 2);
+  put_lower(&kb, &to, n, kb_get(&kb, good));
+  kb_close(&kb, x.rank - 2);
   op_set_output(c, 0, kb_value(&kb, o));
   return kb_finish(&kb);
 }
