@@ -9,7 +9,9 @@ struct factors {
   value_id lu, order;
 };
 
-/* ---- factorisation ---- */
+/* ---- factorisation: panels of columns, then what they take off the columns behind (Golub, Van Loan: Matrix Computations, 3.2.11) ---- */
+
+#define PANEL 16
 
 /* Row exchange at step k; the pivot's row number is in `from`. */
 static void exchange_rows(struct kb *kb, const struct matrix *m, dim n, expr_id k, expr_id from) {
@@ -21,29 +23,105 @@ static void exchange_rows(struct kb *kb, const struct matrix *m, dim n, expr_id 
   kb_close(kb, 2);
 }
 
-static expr_id find_pivot(struct kb *kb, const struct matrix *m, dim n, expr_id k) {
-  struct formula *f = &kb->f;
-  uint32_t best = kb_local(kb, f_norm(f, matrix_get(m, k, k)).re), where = kb_local(kb, k); /* NaN stays where it is */
-  expr_id next = kb_add(kb, k, kb_int(kb, 1)), i = kb_add(kb, next, kb_for(kb, LOOP_SEQ, kb_sub(kb, kb_dim(kb, n), next)));
-  expr_id size = kb_get(kb, kb_local(kb, f_norm(f, matrix_get(m, i, k)).re));
-  expr_id larger = kb_lt(kb, kb_get(kb, best), size);
-  kb_set(kb, where, expr_select(kb->k, larger, i, kb_get(kb, where)));
-  kb_set(kb, best, expr_select(kb->k, larger, size, kb_get(kb, best)));
-  kb_close(kb, 1);
-  return kb_get(kb, where);
+/* A panel's columns first .. first + width - 1 as the rows of `columns`, so that what is done along them is done to vectors. */
+struct panel {
+  struct kb *kb;
+  const struct matrix *m, *columns;
+  expr_id n, first, width;
+};
+/* Opens a loop over start .. n - 1. */
+static expr_id rows_from(const struct panel *p, enum loop_kind kind, expr_id start) {
+  return kb_add(p->kb, start, kb_for(p->kb, kind, kb_sub(p->kb, p->n, start)));
+}
+/* One by one: lanes lie apart on one side. */
+static void copy_panel(const struct panel *p, bool back) {
+  struct kb *kb = p->kb;
+  expr_id i = rows_from(p, LOOP_SEQ, p->first), c = kb_for(kb, LOOP_SEQ, p->width), column = kb_add(kb, p->first, c);
+  if (back)
+    matrix_put(p->m, i, column, matrix_get(p->columns, c, i));
+  else
+    matrix_put(p->columns, c, i, matrix_get(p->m, i, column));
+  kb_close(kb, 2);
 }
 
-/* Subtracts multiples of row k from those below; the multiples stay where the zeros would be. */
-static void eliminate(struct kb *kb, const struct matrix *m, dim n, expr_id k) {
-  expr_id one = kb_int(kb, 1), next = kb_add(kb, k, one), left = kb_sub(kb, kb_dim(kb, n), next);
-  struct element pivot = matrix_take(m, k, k), zero = f_const(&kb->f, 0);
-  kb_if(kb, f_binary(&kb->f, SCALAR_NE, pivot, zero).re);
-  expr_id i = kb_add(kb, next, kb_for(kb, LOOP_SEQ, left));
-  struct element factor = e_now(kb, e_div(kb, matrix_get(m, i, k), pivot));
-  matrix_put(m, i, k, factor);
-  expr_id j = kb_add(kb, next, kb_for(kb, LOOP_PAR, left));
-  matrix_put(m, i, j, e_now(kb, e_sub(kb, matrix_get(m, i, j), e_mul(kb, factor, matrix_get(m, k, j)))));
+/* The first of the largest from row k on; NaN counts for nothing, but stays where it is. */
+static expr_id find_pivot(const struct panel *p, expr_id c, expr_id k) {
+  struct kb *kb = p->kb;
+  struct formula *f = &kb->f;
+  struct element zero = f_const_as(f, dtype_real(f->dtype), 0), none = f_const_as(f, dtype_real(f->dtype), -1);
+  struct accumulator most = acc_begin(kb, none);
+  expr_id i = rows_from(p, LOOP_RED, k);
+  struct element size = f_norm(f, matrix_get(p->columns, c, i)), known = f_binary(f, SCALAR_LE, zero, size);
+  acc_set(kb, &most, f_binary(f, SCALAR_MAX, acc_get(kb, &most), f_select(f, known, size, none)));
+  kb_close(kb, 1);
+  uint32_t where = kb_local(kb, p->n);
+  i = rows_from(p, LOOP_RED, k);
+  expr_id is_most = f_binary(f, SCALAR_EQ, f_norm(f, matrix_get(p->columns, c, i)), acc_get(kb, &most)).re;
+  kb_set(kb, where, expr_binary(kb->k, SCALAR_MIN, kb_get(kb, where), expr_select(kb->k, is_most, i, p->n)));
+  kb_close(kb, 1);
+  struct element first = f_norm(f, matrix_get(p->columns, c, k));
+  expr_id stays = expr_unary(kb->k, SCALAR_NOT, f_binary(f, SCALAR_LE, zero, first).re);
+  return kb_get(kb, kb_local(kb, expr_select(kb->k, stays, k, kb_get(kb, where))));
+}
+
+static void exchange_in_panel(const struct panel *p, expr_id k, expr_id from) {
+  struct kb *kb = p->kb;
+  expr_id c = kb_for(kb, LOOP_SEQ, p->width);
+  struct element a = matrix_take(p->columns, c, k), b = matrix_take(p->columns, c, from);
+  matrix_put(p->columns, c, k, b);
+  matrix_put(p->columns, c, from, a);
+  kb_close(kb, 1);
+}
+
+/* Subtracts multiples of row k from those below, in the panel; the multiples stay where the zeros would be. */
+static void eliminate(const struct panel *p, expr_id c, expr_id k) {
+  struct kb *kb = p->kb;
+  expr_id next = kb_add(kb, k, kb_int(kb, 1)), after = kb_add(kb, c, kb_int(kb, 1));
+  struct element pivot = matrix_take(p->columns, c, k);
+  kb_if(kb, f_binary(&kb->f, SCALAR_NE, pivot, f_const(&kb->f, 0)).re);
+  expr_id i = rows_from(p, LOOP_PAR, next);
+  matrix_put(p->columns, c, i, e_now(kb, e_div(kb, matrix_get(p->columns, c, i), pivot)));
+  kb_close(kb, 1);
+  expr_id other = kb_add(kb, after, kb_for(kb, LOOP_SEQ, kb_sub(kb, p->width, after)));
+  struct element multiple = matrix_take(p->columns, other, k);
+  i = rows_from(p, LOOP_PAR, next);
+  struct element e = e_sub(kb, matrix_get(p->columns, other, i), e_mul(kb, matrix_get(p->columns, c, i), multiple));
+  matrix_put(p->columns, other, i, e_now(kb, e));
   kb_close(kb, 3);
+}
+
+/* The columns behind the panel: each row less the rows of the panel above it, times its multiples. A few columns at a time go through
+ * all rows; in rows of the panel that makes them those of U. */
+static void update_behind(const struct panel *p) {
+  struct kb *kb = p->kb;
+  struct formula *f = &kb->f;
+  expr_id behind = kb_add(kb, p->first, p->width), j = rows_from(p, LOOP_PAR, behind);
+  expr_id i = rows_from(p, LOOP_SEQ, kb_add(kb, p->first, kb_int(kb, 1)));
+  struct accumulator sum = acc_zero(kb, f->dtype);
+  expr_id t = kb_for(kb, LOOP_SEQ, expr_binary(kb->k, SCALAR_MIN, kb_sub(kb, i, p->first), p->width)), row = kb_add(kb, p->first, t);
+  acc_add(kb, &sum, e_mul(kb, matrix_get(p->m, i, row), matrix_get(p->m, row, j)));
+  kb_close(kb, 1);
+  matrix_put(p->m, i, j, e_now(kb, e_sub(kb, matrix_get(p->m, i, j), acc_get(kb, &sum))));
+  kb_close(kb, 2);
+}
+
+static void factor_panels(struct kb *kb, const struct matrix *m, const struct matrix *columns, uint32_t order, dim size) {
+  expr_id n = kb_dim(kb, size), width = kb_int(kb, PANEL), count = kb_div(kb, kb_add(kb, n, kb_int(kb, PANEL - 1)), width);
+  struct panel p = {.kb = kb, .m = m, .columns = columns, .n = n};
+  p.first = kb_mul(kb, kb_for(kb, LOOP_SEQ, count), width);
+  p.width = expr_binary(kb->k, SCALAR_MIN, width, kb_sub(kb, n, p.first));
+  copy_panel(&p, false);
+  expr_id c = kb_for(kb, LOOP_SEQ, p.width), k = kb_add(kb, p.first, c), pivot = find_pivot(&p, c, k), at[LIMIT_RANK];
+  memcpy(at, m->batch, sizeof *at * (size_t)m->batch_rank);
+  at[m->batch_rank] = k;
+  kb_store(kb, order, at, real_element(pivot));
+  exchange_rows(kb, m, size, k, pivot);
+  exchange_in_panel(&p, k, pivot);
+  eliminate(&p, c, k);
+  kb_close(kb, 1);
+  copy_panel(&p, true);
+  update_behind(&p);
+  kb_close(kb, 1);
 }
 
 static status factor(struct op_call *c, value_id v, bool adjoint, struct factors *out) {
@@ -56,18 +134,19 @@ static status factor(struct op_call *c, value_id v, bool adjoint, struct factors
   struct kb kb;
   kb_begin(&kb, c, x.dtype);
   uint32_t a = kb_in(&kb, v), lu = kb_out(&kb, x.dtype, x.rank, x.dims), order = kb_out(&kb, DTYPE_INT64, x.rank - 1, x.dims);
+  dim dims[LIMIT_RANK];
+  memcpy(dims, x.dims, sizeof dims);
+  dims[x.rank - 2] = op_dim(c, PANEL);
+  dims[x.rank - 1] = matrix_row(c, out->n);
+  uint32_t panel = kb_scratch(&kb, x.dtype, x.rank, dims);
   expr_id at[LIMIT_RANK];
   kb_loops(&kb, LOOP_PAR, x.rank - 2, x.dims, at);
-  struct matrix from = matrix_of(&kb, a, at), m = matrix_of(&kb, lu, at);
-  expr_id i = kb_for_dim(&kb, LOOP_SEQ, out->n), j = kb_for_dim(&kb, LOOP_SEQ, out->n);
+  struct matrix from = matrix_of(&kb, a, at), m = matrix_of(&kb, lu, at), columns = matrix_of(&kb, panel, at);
+  expr_id i = kb_for_dim(&kb, LOOP_PAR, out->n), j = kb_for_dim(&kb, LOOP_PAR, out->n);
   matrix_put(&m, i, j, adjoint ? f_conj(&kb.f, matrix_get(&from, j, i)) : matrix_get(&from, i, j));
   kb_close(&kb, 2);
-  expr_id k = kb_for_dim(&kb, LOOP_SEQ, out->n), pivot = find_pivot(&kb, &m, out->n, k);
-  at[x.rank - 2] = k;
-  kb_store(&kb, order, at, real_element(pivot));
-  exchange_rows(&kb, &m, out->n, k, pivot);
-  eliminate(&kb, &m, out->n, k);
-  kb_close(&kb, x.rank - 1);
+  factor_panels(&kb, &m, &columns, order, out->n);
+  kb_close(&kb, x.rank - 2);
   out->lu = kb_value(&kb, lu);
   out->order = kb_value(&kb, order);
   return kb_finish(&kb);
@@ -114,23 +193,57 @@ static void permute_rows(struct kb *kb, const struct matrix *x, uint32_t order, 
   kb_close(kb, 1);
 }
 
-/* L has ones on its diagonal, U has not. */
-static void substitute(struct kb *kb, const struct matrix *lu, const struct matrix *x, dim n, dim columns, bool upper) {
-  expr_id count = kb_dim(kb, n), one = kb_int(kb, 1), step = kb_for(kb, LOOP_SEQ, count);
-  expr_id i = upper ? kb_sub(kb, kb_sub(kb, count, one), step) : step;
-  expr_id j = kb_for(kb, LOOP_SEQ, step);
-  j = upper ? kb_add(kb, kb_add(kb, i, one), j) : j;
-  struct element factor = matrix_take(lu, i, j);
-  expr_id column = kb_for_dim(kb, LOOP_PAR, columns);
-  matrix_put(x, i, column, e_now(kb, e_sub(kb, matrix_get(x, i, column), e_mul(kb, factor, matrix_get(x, j, column)))));
-  kb_close(kb, 2);
-  if (upper) {
-    struct element pivot = matrix_take(lu, i, i);
-    column = kb_for_dim(kb, LOOP_PAR, columns);
-    matrix_put(x, i, column, e_now(kb, e_div(kb, matrix_get(x, i, column), pivot)));
+/* Rows that are solved together: what is solved before is loaded once for all of them. */
+#define TOGETHER 4
+
+/* Substitution from the first row, of L, which has ones on its diagonal, or from the last one, of U. */
+struct substitution {
+  struct kb *kb;
+  const struct matrix *lu, *x;
+  expr_id n, column;
+  bool upper;
+};
+/* The row that comes in place `i`. */
+static expr_id row_at(const struct substitution *s, expr_id i) {
+  return s->upper ? kb_sub(s->kb, kb_sub(s->kb, s->n, kb_int(s->kb, 1)), i) : i;
+}
+/* A place as good as any behind the last one. */
+static expr_id place(const struct substitution *s, expr_id first, int64_t offset) {
+  return expr_binary(s->kb->k, SCALAR_MIN, kb_add(s->kb, first, kb_int(s->kb, offset)), kb_sub(s->kb, s->n, kb_int(s->kb, 1)));
+}
+
+/* The rows in places first and behind, less what the sums say, and what they owe each other. */
+static void finish_rows(const struct substitution *s, expr_id first, const struct accumulator *sums) {
+  struct kb *kb = s->kb;
+  struct accumulator solved[TOGETHER];
+  for (int t = 0; t < TOGETHER; t++) {
+    expr_id row = row_at(s, place(s, first, t));
+    struct element e = e_sub(kb, matrix_get(s->x, row, s->column), acc_get(kb, &sums[t]));
+    for (int u = 0; u < t; u++)
+      e = e_sub(kb, e, e_mul(kb, matrix_get(s->lu, row, row_at(s, place(s, first, u))), acc_get(kb, &solved[u])));
+    solved[t] = acc_begin(kb, s->upper ? e_div(kb, e, matrix_get(s->lu, row, row)) : e);
+    kb_if(kb, kb_lt(kb, kb_add(kb, first, kb_int(kb, t)), s->n));
+    matrix_put(s->x, row, s->column, acc_get(kb, &solved[t]));
     kb_close(kb, 1);
   }
+}
+
+/* A few columns at a time go through all rows, and stay in the caches. */
+static void substitute(struct kb *kb, const struct matrix *lu, const struct matrix *x, dim n, dim columns, bool upper) {
+  struct substitution s = {.kb = kb, .lu = lu, .x = x, .n = kb_dim(kb, n), .upper = upper};
+  expr_id together = kb_int(kb, TOGETHER), blocks = kb_div(kb, kb_add(kb, s.n, kb_int(kb, TOGETHER - 1)), together);
+  s.column = kb_for_dim(kb, LOOP_PAR, columns);
+  expr_id first = kb_mul(kb, kb_for(kb, LOOP_SEQ, blocks), together);
+  struct accumulator sums[TOGETHER];
+  for (int t = 0; t < TOGETHER; t++)
+    sums[t] = acc_zero(kb, kb->f.dtype);
+  expr_id before = row_at(&s, kb_for(kb, LOOP_SEQ, first));
+  struct element e = matrix_take(x, before, s.column);
+  for (int t = 0; t < TOGETHER; t++)
+    acc_add(kb, &sums[t], e_mul(kb, matrix_get(lu, row_at(&s, place(&s, first, t)), before), e));
   kb_close(kb, 1);
+  finish_rows(&s, first, sums);
+  kb_close(kb, 2);
 }
 
 /* right: NO_VALUE for the identity. */

@@ -170,7 +170,7 @@ static struct element copy_scaled(struct kb *kb, const struct matrix *from, cons
   kb_close(kb, 2);
   struct element top = acc_get(kb, &largest), scale = e_now(kb, f_select(&kb->f, real_element(is_zero(kb, top)), num(kb, 1), top));
   i = kb_for(kb, LOOP_SEQ, n);
-  j = kb_for(kb, LOOP_PAR, kb_add(kb, i, kb_int(kb, 1)));
+  j = kb_for(kb, LOOP_SEQ, kb_add(kb, i, kb_int(kb, 1)));
   e = e_now(kb, e_div(kb, f_cast(&kb->f, kb->f.dtype, matrix_get(from, i, j)), scale));
   struct element diagonal = real_element(expr_binary(kb->k, SCALAR_EQ, i, j));
   e = e.im ? f_select(&kb->f, diagonal, f_cast(&kb->f, kb->f.dtype, f_real(e)), e) : e;
@@ -254,8 +254,8 @@ status build_self_adjoint_eig(struct op_call *c) {
   store_as(&kb, e, at, e_mul(&kb, matrix_get(&w.t.band, kb_int(&kb, DIAGONAL), i), scale));
   kb_close(&kb, 1);
   if (has_vectors) {
-    i = kb_for(&kb, LOOP_PAR, w.t.n);
-    expr_id j = kb_for(&kb, LOOP_PAR, w.t.n);
+    i = kb_for(&kb, LOOP_SEQ, w.t.n);
+    expr_id j = kb_for(&kb, LOOP_SEQ, w.t.n);
     matrix_put(&to, i, j, f_cast(&kb.f, x.dtype, matrix_get(&w.rows, j, i)));
     kb_close(&kb, 2);
   }

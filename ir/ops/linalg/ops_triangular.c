@@ -5,9 +5,9 @@
 
 /* ---- A = U* U row by row, U in the upper triangle: a row's sums stay in registers; L = U* then goes into the lower one ---- */
 
-/* The upper triangle, from the lower one. */
+/* The upper triangle, from the lower one: one by one, as lanes lie apart on one side. */
 static void take_upper(struct kb *kb, const struct matrix *from, const struct matrix *to, dim n) {
-  expr_id i = kb_for_dim(kb, LOOP_SEQ, n), j = kb_for(kb, LOOP_PAR, kb_add(kb, i, kb_int(kb, 1)));
+  expr_id i = kb_for_dim(kb, LOOP_SEQ, n), j = kb_for(kb, LOOP_SEQ, kb_add(kb, i, kb_int(kb, 1)));
   matrix_put(to, j, i, f_conj(&kb->f, matrix_get(from, i, j)));
   kb_close(kb, 2);
 }
@@ -43,7 +43,7 @@ static expr_id factor_row(struct kb *kb, const struct matrix *to, dim n, expr_id
 static void put_lower(struct kb *kb, const struct matrix *to, dim n, expr_id good) {
   struct formula *f = &kb->f;
   enum dtype dtype = kb->k->buffers.items[to->buffer].dtype;
-  expr_id i = kb_for_dim(kb, LOOP_SEQ, n), j = kb_for(kb, LOOP_PAR, kb_add(kb, i, kb_int(kb, 1)));
+  expr_id i = kb_for_dim(kb, LOOP_SEQ, n), j = kb_for(kb, LOOP_SEQ, kb_add(kb, i, kb_int(kb, 1)));
   struct element e = f_conj(f, matrix_get(to, j, i));
   matrix_put(to, i, j, f_select(f, real_element(good), e, f_const_as(f, dtype, NAN)));
   kb_close(kb, 2);

@@ -128,7 +128,7 @@ static void put_vectors(const struct svd *d, int side, const expr_id *batch) {
       continue;
     struct matrix from = matrix_of(kb, turned == side ? d->long_vectors : d->short_vectors, batch);
     kb_if(kb, turned ? is_turned(kb, d) : expr_unary(kb->k, SCALAR_NOT, is_turned(kb, d)));
-    expr_id i = kb_for_dim(kb, LOOP_PAR, size), j = kb_for_dim(kb, LOOP_PAR, count);
+    expr_id i = kb_for_dim(kb, LOOP_SEQ, size), j = kb_for_dim(kb, LOOP_SEQ, count);
     matrix_put(&to, i, j, f_cast(&kb->f, d->wish.dtype, matrix_get(&from, j, i)));
     kb_close(kb, 3);
   }
