@@ -455,10 +455,15 @@ static const struct row_form row_forms[] = {
   {"Cholesky", "17,17:spd", ""},
   {"MatrixTriangularSolve BatchMatrixTriangularSolve", "a,3,3:wc a,3,b:r", "lower=true|false adjoint=false|true"},
   {"SelfAdjointEigV2 BatchSelfAdjointEigV2", "5,4,4:spd", "compute_v=false|true"},
+  {"SelfAdjointEigV2", "17,17:spd", "compute_v=false"},
+  {"SelfAdjointEigV2", "17,17:spd", "compute_v=true T=f64|c128"}, /* between values that are near vectors turn by a rounding */
   {"SelfAdjointEig BatchSelfAdjointEig", "5,4,4:spd", ""},
   {"Svd BatchSvd", "a,4,3:r", "compute_uv=false|true full_matrices=false|true"},
+  {"Svd", "17,16:r", "compute_uv=true full_matrices=false|true"}, /* not by rotations of both sides */
+  {"Svd", "2,16,19:r", "compute_uv=true full_matrices=false|true"},
   {"MatrixSolveLs BatchMatrixSolveLs", "a,4,3:r a,4,b:r -:=0.5", "fast=true|false"},
   {"Lu", "a,4,4:wc", ""},
+  {"Lu", "18,18:wc", ""}, /* more than a panel */
   {"Qr", "a,4,3:r", "full_matrices=false|true"},
   {"Qr", "a,3,4:r", "full_matrices=false|true"},
   {"Eig", "a,3,3:spd", "compute_v=false|true T=c64 Tout=c64"},
