@@ -28,7 +28,7 @@ static struct row_reflection reflect_first(const struct step *s) {
   struct element e = e_sub(kb, matrix_get(&b->columns, s->k, i), e_mul(kb, part, matrix_get(&b->sums, s->now, i)));
   matrix_put(&b->columns, s->k, i, e_now(kb, e));
   kb_close(kb, 1);
-  struct row_reflection r = reflect_row(kb, &b->columns, s->k, s->k, b->m);
+  struct row_reflection r = reflect_row(kb, &b->columns, s->k, s->k, b->m, true);
   matrix_put(&b->tau, kb_int(kb, 0), s->k, r.tau);
   matrix_put(&b->band, kb_int(kb, 0), s->k, f_cast(&kb->f, DTYPE_DOUBLE, r.multiple));
   return r;
@@ -65,7 +65,7 @@ static void reflect_other(const struct step *s, struct element tau, struct eleme
 static void reflect_across(const struct step *s) {
   struct kb *kb = s->kb;
   const struct bidiagonal *b = s->b;
-  struct row_reflection r = reflect_row(kb, &b->right, s->next, s->next, b->n);
+  struct row_reflection r = reflect_row(kb, &b->right, s->next, s->next, b->n, true);
   matrix_put(&b->tau, kb_int(kb, 1), s->next, r.tau);
   matrix_put(&b->band, kb_int(kb, 1), s->k, f_cast(&kb->f, DTYPE_DOUBLE, r.multiple));
   expr_id i = loop_from(kb, LOOP_PAR, s->next, b->m);

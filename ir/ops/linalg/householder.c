@@ -18,7 +18,7 @@ static expr_id tail_loop(struct kb *kb, expr_id start, expr_id count) { return t
 struct line {
   const struct matrix *m;
   expr_id number, start, count;
-  bool is_row;
+  bool is_row, is_scaled;
 };
 static struct element line_get(const struct line *l, expr_id i) {
   return l->is_row ? matrix_get(l->m, l->number, i) : matrix_get(l->m, i, l->number);
@@ -27,10 +27,9 @@ static void line_put(const struct line *l, expr_id i, struct element e) {
   matrix_put(l->m, l->is_row ? l->number : i, l->is_row ? i : l->number, e);
 }
 
-/* A tail whose square is not above this is none. Rows are those of matrices whose largest element is about 1: there a square that may have
- * lost digits is nothing. */
+/* A tail whose square is not above this is none. Where the largest element is about 1, a square that may have lost digits is nothing. */
 static double least_square(const struct line *l, enum dtype real) {
-  if (l->is_row)
+  if (l->is_scaled)
     return real == DTYPE_DOUBLE ? 1e-288 : 1e-28;
   return real == DTYPE_DOUBLE ? DBL_MIN : FLT_MIN;
 }
@@ -68,42 +67,52 @@ static struct row_reflection reflect_line(struct kb *kb, const struct line *l) {
 }
 
 struct reflection reflect_column(struct kb *kb, const struct matrix *m, expr_id column, expr_id start, expr_id count) {
-  struct row_reflection r = reflect_line(kb, &(struct line){m, column, start, count, false});
+  struct row_reflection r = reflect_line(kb, &(struct line){m, column, start, count, false, false});
   matrix_put(m, start, column, f_cast(&kb->f, kb->k->buffers.items[m->buffer].dtype, r.multiple));
   return (struct reflection){m, column, start, count, r.tau};
 }
-struct row_reflection reflect_row(struct kb *kb, const struct matrix *m, expr_id row, expr_id start, expr_id count) {
-  struct row_reflection r = reflect_line(kb, &(struct line){m, row, start, count, true});
+struct row_reflection reflect_row(struct kb *kb, const struct matrix *m, expr_id row, expr_id start, expr_id count, bool is_scaled) {
+  struct row_reflection r = reflect_line(kb, &(struct line){m, row, start, count, true, is_scaled});
   matrix_put(m, row, start, f_const_as(&kb->f, kb->k->buffers.items[m->buffer].dtype, 1));
   return r;
 }
 
 #define PART 16 /* terms that are summed up by themselves, so that errors do not add up over all */
 
-/* All columns of the product: its transpose is the conjugated reflections' product, from the first to the last, each of which mixes whole
- * rows. A few columns go through all of them at a time, and stay in the caches. */
-static void collect_all(struct kb *kb, const struct reflections *r, const struct matrix *q) {
+/* The product of vector k, or of its conjugate, with column j, from row k on. */
+static struct element product_with(struct kb *kb, const struct reflections *r, const struct matrix *q, expr_id k, expr_id j,
+                                   bool conjugate) {
+  struct element zero = f_const_as(&kb->f, kb->k->buffers.items[q->buffer].dtype, 0);
+  struct accumulator all = acc_begin(kb, zero);
+  expr_id left = kb_sub(kb, r->length, k), most = kb_int(kb, PART), parts = kb_div(kb, kb_add(kb, left, kb_int(kb, PART - 1)), most);
+  expr_id done = kb_mul(kb, kb_for(kb, LOOP_SEQ, parts), most);
+  struct accumulator sum = acc_begin(kb, zero);
+  expr_id count = expr_binary(kb->k, SCALAR_MIN, most, kb_sub(kb, left, done));
+  expr_id i = kb_add(kb, k, kb_add(kb, done, kb_for(kb, LOOP_SEQ, count)));
+  struct element v = matrix_get(r->vectors, k, i);
+  acc_add(kb, &sum, e_mul(kb, conjugate ? f_conj(&kb->f, v) : v, matrix_get(q, i, j)));
+  kb_close(kb, 1);
+  acc_add(kb, &all, acc_get(kb, &sum));
+  kb_close(kb, 1);
+  return acc_get(kb, &all);
+}
+
+/* Starts from the identity, whose columns go through all reflections a few at a time, and stay in the caches meanwhile: the product itself
+ * is made from the last reflection to the first, its transpose by the conjugates from the first to the last. */
+static void collect(struct kb *kb, const struct reflections *r, const struct matrix *q, expr_id columns, bool transposed) {
   enum dtype dtype = kb->k->buffers.items[q->buffer].dtype;
-  struct element zero = f_const_as(&kb->f, dtype, 0);
-  expr_id j = kb_for(kb, LOOP_PAR, r->length), i = kb_for(kb, LOOP_SEQ, r->length);
+  expr_id j = kb_for(kb, LOOP_PAR, columns), i = kb_for(kb, LOOP_SEQ, r->length);
   struct element on_diagonal = real_element(expr_binary(kb->k, SCALAR_EQ, i, j));
-  matrix_put(q, i, j, f_select(&kb->f, on_diagonal, f_const_as(&kb->f, dtype, 1), zero));
+  matrix_put(q, i, j, f_select(&kb->f, on_diagonal, f_const_as(&kb->f, dtype, 1), f_const_as(&kb->f, dtype, 0)));
   kb_close(kb, 1);
-  expr_id k = kb_for(kb, LOOP_SEQ, r->count), left = kb_sub(kb, r->length, k);
-  struct accumulator along = acc_begin(kb, zero);
-  expr_id count = kb_int(kb, PART), parts = kb_div(kb, kb_add(kb, left, kb_int(kb, PART - 1)), count);
-  expr_id done = kb_mul(kb, kb_for(kb, LOOP_SEQ, parts), count);
-  struct accumulator part_along = acc_begin(kb, zero);
-  i = kb_add(kb, k, kb_add(kb, done, kb_for(kb, LOOP_SEQ, expr_binary(kb->k, SCALAR_MIN, count, kb_sub(kb, left, done)))));
-  acc_add(kb, &part_along, e_mul(kb, matrix_get(r->vectors, k, i), matrix_get(q, i, j)));
-  kb_close(kb, 1);
-  acc_add(kb, &along, acc_get(kb, &part_along));
-  kb_close(kb, 1);
-  struct element tau = f_conj(&kb->f, matrix_get(r->tau, r->tau_row, k)), part = e_now(kb, e_mul(kb, tau, acc_get(kb, &along)));
-  i = kb_add(kb, k, kb_for(kb, LOOP_SEQ, left));
-  struct element e = e_mul(kb, f_conj(&kb->f, matrix_get(r->vectors, k, i)), part);
-  matrix_put(q, i, j, e_now(kb, e_sub(kb, matrix_get(q, i, j), e)));
-  kb_close(kb, 3);
+  expr_id step = kb_for(kb, LOOP_SEQ, r->count), k = transposed ? step : kb_sub(kb, kb_sub(kb, r->count, kb_int(kb, 1)), step);
+  struct element tau = f_conj(&kb->f, matrix_get(r->tau, r->tau_row, k));
+  kb_if(kb, f_binary(&kb->f, SCALAR_NE, tau, f_const_as(&kb->f, dtype, 0)).re); /* else NaN would get into row k */
+  struct element part = e_now(kb, e_mul(kb, tau, product_with(kb, r, q, k, j, !transposed)));
+  i = kb_add(kb, k, kb_for(kb, LOOP_SEQ, kb_sub(kb, r->length, k)));
+  struct element v = matrix_get(r->vectors, k, i);
+  matrix_put(q, i, j, e_now(kb, e_sub(kb, matrix_get(q, i, j), e_mul(kb, transposed ? f_conj(&kb->f, v) : v, part))));
+  kb_close(kb, 4);
 }
 
 /* The first columns: each by itself, from the last reflection that it meets to the first. */
@@ -128,9 +137,13 @@ static void collect_first(struct kb *kb, const struct reflections *r, const stru
 
 void collect_reflections(struct kb *kb, const struct reflections *r, const struct matrix *q, expr_id rows) {
   if (rows == r->length)
-    collect_all(kb, r, q);
+    collect(kb, r, q, rows, true);
   else
     collect_first(kb, r, q, rows);
+}
+
+void collect_columns(struct kb *kb, const struct reflections *r, const struct matrix *q, expr_id columns) {
+  collect(kb, r, q, columns, false);
 }
 
 void reflect_left(struct kb *kb, const struct reflection *r, const struct matrix *target, expr_id j) {

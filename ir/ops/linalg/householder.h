@@ -24,18 +24,20 @@ void reflect_left(struct kb *kb, const struct reflection *r, const struct matrix
 void reflect_right(struct kb *kb, const struct reflection *r, const struct matrix *target, expr_id i);
 
 /* The same along a row, whose elements lie side by side: its part start .. count - 1 becomes (1, tail) whole. tau, the multiple (real), and
- * what the tail was divided by (1 where nothing is reflected: tau is 0 then). */
+ * what the tail was divided by (1 where nothing is reflected: tau is 0 then). is_scaled: the matrix was, so that its largest element is
+ * about 1. */
 struct row_reflection {
   struct element tau, multiple, divisor;
 };
-struct row_reflection reflect_row(struct kb *kb, const struct matrix *m, expr_id row, expr_id start, expr_id count);
+struct row_reflection reflect_row(struct kb *kb, const struct matrix *m, expr_id row, expr_id start, expr_id count, bool is_scaled);
 
 /* Row k of `vectors` holds, from element k on, that of reflection k; tau is element k of a row of `tau`. */
 struct reflections {
   const struct matrix *vectors, *tau;
   expr_id tau_row, count, length;
 };
-/* The first columns of the adjoint reflections' product, as the rows of q. */
+/* The first columns of the adjoint reflections' product, as the rows of q, or as its columns. */
 void collect_reflections(struct kb *kb, const struct reflections *r, const struct matrix *q, expr_id rows);
+void collect_columns(struct kb *kb, const struct reflections *r, const struct matrix *q, expr_id columns);
 
 #endif

@@ -83,7 +83,7 @@ void tridiagonal_reduce(struct kb *kb, const struct tridiagonal *t) {
   s.later = kb_sub(kb, one, s.now);
   kb_if(kb, kb_lt(kb, s.next, t->n));
   take_row(&s);
-  struct row_reflection r = reflect_row(kb, &t->vectors, s.next, s.next, t->n);
+  struct row_reflection r = reflect_row(kb, &t->vectors, s.next, s.next, t->n, true);
   matrix_put(&t->tau, zero, s.next, r.tau);
   matrix_put(&t->band, one, s.k, r.multiple);
   clear(&s, &t->sums, s.later, s.next);
