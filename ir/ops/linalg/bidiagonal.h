@@ -21,8 +21,8 @@ void bidiagonal_reduce(struct kb *kb, const struct bidiagonal *b);
 void bidiagonal_left(struct kb *kb, const struct bidiagonal *b, const struct matrix *u, expr_id rows);
 void bidiagonal_right(struct kb *kb, const struct bidiagonal *b, const struct matrix *v);
 
-/* The diagonal of `band` becomes the singular values, descending. Matrix 0 of `s` is rotated as the rows of U, matrix 1 as those of V; none
- * where nobody asks for vectors. */
+/* The diagonal of `band` becomes the singular values, descending. Matrix 0 of `s` is rotated as the rows of U, matrix 1 as those of V, by
+ * acute angles; none where nobody asks for vectors. */
 void bidiagonal_diagonalize(struct kb *kb, const struct matrix *band, expr_id n, const struct sweeps *s);
 
 #endif

@@ -29,14 +29,17 @@ static struct element above(const struct band *b, expr_id i) { return matrix_get
 static void put_diagonal(const struct band *b, expr_id i, struct element e) { matrix_put(b->m, kb_int(b->kb, 0), i, e); }
 static void put_above(const struct band *b, expr_id i, struct element e) { matrix_put(b->m, kb_int(b->kb, 1), i, e); }
 
-/* [c, s; -s, c] turns (f, g) into (length, 0); of two whose squares get lost, nothing beside the largest element, g is dropped. */
+/* [c, s; -s, c] with c >= 0 turns (f, g) into (length, 0), which has f's sign; of two whose squares get lost, nothing beside the largest
+ * element, g is dropped. */
 struct turn {
   struct element c, s, length;
 };
 static struct turn turn_of(struct kb *kb, struct element f, struct element g) {
   struct element square = e_now(kb, e_add(kb, e_mul(kb, f, f), e_mul(kb, g, g))), one = num(kb, 1);
   struct element lost = real_element(less(kb, square, num(kb, LOST)));
-  struct element length = e_now(kb, f_select(&kb->f, lost, one, root_of(kb, square)));
+  struct element root = e_now(kb, root_of(kb, square)), negative = real_element(less(kb, f, num(kb, 0)));
+  struct element signed_root = f_select(&kb->f, negative, f_unary(&kb->f, SCALAR_NEG, root), root);
+  struct element length = e_now(kb, f_select(&kb->f, lost, one, signed_root));
   struct element c = f_select(&kb->f, lost, one, e_div(kb, f, length)), s = f_select(&kb->f, lost, num(kb, 0), e_div(kb, g, length));
   return (struct turn){e_now(kb, c), e_now(kb, s), e_now(kb, f_select(&kb->f, lost, f, length))};
 }

@@ -94,6 +94,7 @@ static void factor(struct svd *d, const struct bidiagonal *b, const expr_id *bat
     bidiagonal_left(kb, b, &u, kb_dim(kb, d->rows));
     bidiagonal_right(kb, b, &v);
     sweeps_begin(&d->sweeps, batch);
+    d->sweeps.is_acute = true;
     sweeps_rotate(&d->sweeps, &u, b->m);
     sweeps_rotate(&d->sweeps, &v, b->n);
   }

@@ -30,6 +30,20 @@ static expr_id row_of(const struct sweeps *s, expr_id sweep, int matrix) {
   return kb_add(s->kb, kb_mul(s->kb, sweep, kb_int(s->kb, 2 * SWEEPS_MATRICES)), kb_int(s->kb, 2 * matrix));
 }
 
+/* x' = c x + s y, y' = c y - s x. */
+static void rotate(struct kb *kb, const struct accumulator *x, const struct accumulator *y, struct element c, struct element s) {
+  struct element old_x = acc_get(kb, x), old_y = acc_get(kb, y);
+  struct element new_x = e_now(kb, e_add(kb, e_mul(kb, c, old_x), e_mul(kb, s, old_y)));
+  acc_set(kb, y, e_sub(kb, e_mul(kb, c, old_y), e_mul(kb, s, old_x)));
+  acc_set(kb, x, new_x);
+}
+/* The same in three shears, each of which rounds once; t is the negative tangent of half the angle. */
+static void rotate_acute(struct kb *kb, const struct accumulator *x, const struct accumulator *y, struct element t, struct element s) {
+  acc_add(kb, y, e_mul(kb, t, acc_get(kb, x)));
+  acc_add(kb, x, e_mul(kb, s, acc_get(kb, y)));
+  acc_add(kb, y, e_mul(kb, t, acc_get(kb, x)));
+}
+
 /* The row that a sweep carries along is loaded and stored once. Bounds are no locals: they are the same for all columns, the lanes. */
 static void apply_to(const struct sweeps *s, int matrix) {
   struct kb *kb = s->kb;
@@ -40,11 +54,15 @@ static void apply_to(const struct sweeps *s, int matrix) {
   expr_id first = matrix_get(&s->bounds, zero, sweep).re, count = matrix_get(&s->bounds, one, sweep).re;
   struct accumulator carried = acc_begin(kb, matrix_get(m, first, j));
   expr_id k = kb_add(kb, first, kb_for(kb, LOOP_SEQ, count)), next = kb_add(kb, k, one);
-  struct element c = f_cast(&kb->f, dtype, matrix_get(&s->turns, row, k));
+  struct element turn = f_cast(&kb->f, dtype, matrix_get(&s->turns, row, k));
   struct element sine = f_cast(&kb->f, dtype, matrix_get(&s->turns, kb_add(kb, row, one), k));
-  struct element x = acc_get(kb, &carried), y = matrix_take(m, next, j);
-  matrix_put(m, k, j, e_add(kb, e_mul(kb, c, x), e_mul(kb, sine, y)));
-  acc_set(kb, &carried, e_sub(kb, e_mul(kb, c, y), e_mul(kb, sine, x)));
+  struct accumulator y = acc_begin(kb, matrix_get(m, next, j));
+  if (s->is_acute)
+    rotate_acute(kb, &carried, &y, turn, sine);
+  else
+    rotate(kb, &carried, &y, turn, sine);
+  matrix_put(m, k, j, acc_get(kb, &carried));
+  acc_set(kb, &carried, acc_get(kb, &y));
   kb_close(kb, 1);
   matrix_put(m, kb_add(kb, first, count), j, acc_get(kb, &carried));
   kb_close(kb, 2);
@@ -69,9 +87,11 @@ void sweep_begin(const struct sweeps *s, expr_id first, expr_id count) {
 void sweep_put(const struct sweeps *s, int matrix, expr_id k, struct element cosine, struct element sine) {
   if (matrix >= s->matrices)
     return;
-  expr_id row = row_of(s, kb_get(s->kb, s->kept), matrix);
-  matrix_put(&s->turns, row, k, cosine);
-  matrix_put(&s->turns, kb_add(s->kb, row, kb_int(s->kb, 1)), k, sine);
+  struct kb *kb = s->kb;
+  expr_id row = row_of(s, kb_get(kb, s->kept), matrix);
+  struct element above = e_add(kb, f_const_like(&kb->f, cosine, 1), cosine);
+  matrix_put(&s->turns, row, k, s->is_acute ? f_unary(&kb->f, SCALAR_NEG, e_div(kb, sine, above)) : cosine);
+  matrix_put(&s->turns, kb_add(kb, row, kb_int(kb, 1)), k, sine);
 }
 void sweep_end(const struct sweeps *s) {
   if (s->matrices)

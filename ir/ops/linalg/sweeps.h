@@ -10,10 +10,11 @@
 #define SWEEPS_MATRICES 2
 struct sweeps {
   struct kb *kb;
-  struct matrix turns, bounds; /* cosines and sines, real; first rows and numbers of rotations */
+  struct matrix turns, bounds; /* cosines (or what stands for them) and sines, real; first rows and numbers of rotations */
   struct matrix rotated[SWEEPS_MATRICES];
   expr_id width[SWEEPS_MATRICES]; /* columns */
   int matrices;
+  bool is_acute; /* no cosine is below 0: rotations then take less */
   uint32_t kept; /* local: sweeps that are kept */
 };
 /* For matrices of n rows (n above 0), of which there are as many as `dims` says but for its last two; `dtype`: of the rotations, real. */
