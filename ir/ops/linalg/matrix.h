@@ -43,11 +43,12 @@ static inline struct element matrix_take(const struct matrix *m, expr_id row, ex
 }
 
 /* What a row of n elements takes in a matrix of the kernel's own: an odd multiple of 8, so that a column's elements do not meet in a few
- * sets of the caches. */
+ * sets of the caches; of matrices that are known to be small, which may be many, no more than it has. */
 static inline dim matrix_row(struct op_call *c, dim n) {
   struct dim_table *t = op_dims(c);
+  int64_t size = op_dim_value(c, n);
   dim pairs = dim_floordiv(t, dim_add(t, n, op_dim(c, 7)), op_dim(c, 16));
-  return dim_add(t, dim_mul(t, pairs, op_dim(c, 16)), op_dim(c, 8));
+  return size >= 0 && size < 8 ? n : dim_add(t, dim_mul(t, pairs, op_dim(c, 16)), op_dim(c, 8));
 }
 
 static inline struct element e_sub(struct kb *kb, struct element a, struct element b) { return f_binary(&kb->f, SCALAR_SUB, a, b); }

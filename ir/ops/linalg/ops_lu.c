@@ -136,7 +136,7 @@ static status factor(struct op_call *c, value_id v, bool adjoint, struct factors
   uint32_t a = kb_in(&kb, v), lu = kb_out(&kb, x.dtype, x.rank, x.dims), order = kb_out(&kb, DTYPE_INT64, x.rank - 1, x.dims);
   dim dims[LIMIT_RANK];
   memcpy(dims, x.dims, sizeof dims);
-  dims[x.rank - 2] = op_dim(c, PANEL);
+  dims[x.rank - 2] = dim_min(op_dims(c), out->n, op_dim(c, PANEL));
   dims[x.rank - 1] = matrix_row(c, out->n);
   uint32_t panel = kb_scratch(&kb, x.dtype, x.rank, dims);
   expr_id at[LIMIT_RANK];

@@ -205,7 +205,7 @@ static struct work make_buffers(struct kb *kb, const struct flow_value *x, bool 
   w.t.band.buffer = kb_scratch(kb, dtype_real(own), x->rank, dims);
   *vectors = (struct sweeps){0};
   if (has_vectors)
-    sweeps_create(kb, dtype_real(own), x->rank, x->dims, n, vectors);
+    sweeps_create(kb, dtype_real(own), x->rank, x->dims, n, 1, vectors);
   return w;
 }
 /* Inside the loops over batches. */

@@ -52,7 +52,7 @@ static void make_buffers(struct op_call *c, struct svd *d) {
     d->vectors[side] = side_vectors(d, side);
   d->long_vectors = own_matrix(d, d->wide, d->rows, matrix_row(c, d->m));
   d->short_vectors = own_matrix(d, d->wide, d->n, matrix_row(c, d->n));
-  sweeps_create(d->kb, DTYPE_DOUBLE, d->x.rank, d->x.dims, d->n, &d->sweeps);
+  sweeps_create(d->kb, DTYPE_DOUBLE, d->x.rank, d->x.dims, d->n, 2, &d->sweeps);
 }
 
 /* Whether the matrix has fewer rows than columns; a constant where that is known. */

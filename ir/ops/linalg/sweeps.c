@@ -1,17 +1,18 @@
 /* sweeps.c: see sweeps.h. */
 #include "ir/ops/linalg/sweeps.h"
 
-#define KEPT 16
+#define KEPT 16 /* of matrices of so many rows and more; of small ones, which may be many, as many as they have rows */
 
-void sweeps_create(struct kb *kb, enum dtype dtype, int rank, const dim *dims, dim n, struct sweeps *out) {
-  dim own[LIMIT_RANK];
+void sweeps_create(struct kb *kb, enum dtype dtype, int rank, const dim *dims, dim n, int matrices, struct sweeps *out) {
+  struct dim_table *t = op_dims(kb->c);
+  dim own[LIMIT_RANK], most = dim_min(t, n, op_dim(kb->c, KEPT));
   memcpy(own, dims, sizeof own);
-  own[rank - 2] = op_dim(kb->c, 2 * SWEEPS_MATRICES * KEPT);
+  own[rank - 2] = dim_mul(t, most, op_dim(kb->c, 2 * matrices));
   own[rank - 1] = n;
-  *out = (struct sweeps){.kb = kb};
+  *out = (struct sweeps){.kb = kb, .most = kb_dim(kb, most), .places = matrices};
   out->turns.buffer = kb_scratch(kb, dtype, rank, own);
   own[rank - 2] = op_dim(kb->c, 2);
-  own[rank - 1] = op_dim(kb->c, KEPT);
+  own[rank - 1] = most;
   out->bounds.buffer = kb_scratch(kb, DTYPE_INT64, rank, own);
 }
 
@@ -27,7 +28,7 @@ void sweeps_rotate(struct sweeps *s, const struct matrix *m, expr_id width) {
 
 /* The row of a sweep's cosines; its sines are in the next one. */
 static expr_id row_of(const struct sweeps *s, expr_id sweep, int matrix) {
-  return kb_add(s->kb, kb_mul(s->kb, sweep, kb_int(s->kb, 2 * SWEEPS_MATRICES)), kb_int(s->kb, 2 * matrix));
+  return kb_add(s->kb, kb_mul(s->kb, sweep, kb_int(s->kb, 2 * s->places)), kb_int(s->kb, 2 * matrix));
 }
 
 /* x' = c x + s y, y' = c y - s x. */
@@ -77,7 +78,7 @@ void sweep_begin(const struct sweeps *s, expr_id first, expr_id count) {
   if (!s->matrices)
     return;
   struct kb *kb = s->kb;
-  kb_if(kb, expr_binary(kb->k, SCALAR_EQ, kb_get(kb, s->kept), kb_int(kb, KEPT)));
+  kb_if(kb, expr_binary(kb->k, SCALAR_EQ, kb_get(kb, s->kept), s->most));
   sweeps_apply(s);
   kb_close(kb, 1);
   expr_id sweep = kb_get(kb, s->kept);

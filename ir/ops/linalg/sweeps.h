@@ -13,12 +13,13 @@ struct sweeps {
   struct matrix turns, bounds; /* cosines (or what stands for them) and sines, real; first rows and numbers of rotations */
   struct matrix rotated[SWEEPS_MATRICES];
   expr_id width[SWEEPS_MATRICES]; /* columns */
-  int matrices;
-  bool is_acute; /* no cosine is below 0: rotations then take less */
-  uint32_t kept; /* local: sweeps that are kept */
+  int matrices, places;           /* of them; for how many there is room */
+  bool is_acute;                  /* no cosine is below 0: rotations are more exact then */
+  uint32_t kept;                  /* local: sweeps that are kept, */
+  expr_id most;                   /* up to so many */
 };
-/* For matrices of n rows (n above 0), of which there are as many as `dims` says but for its last two; `dtype`: of the rotations, real. */
-void sweeps_create(struct kb *kb, enum dtype dtype, int rank, const dim *dims, dim n, struct sweeps *out);
+/* For so many matrices of n rows in each place of a batch, `dims` but for its last two; `dtype`: of the rotations, real. */
+void sweeps_create(struct kb *kb, enum dtype dtype, int rank, const dim *dims, dim n, int matrices, struct sweeps *out);
 /* Inside the loops over batches. */
 void sweeps_begin(struct sweeps *s, const expr_id *batch);
 void sweeps_rotate(struct sweeps *s, const struct matrix *m, expr_id width);
