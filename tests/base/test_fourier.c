@@ -29,7 +29,7 @@ static void check(int64_t n, bool inverse, int lines) {
   assert_int_equal(fourier_init(&f, n, inverse, FOURIER_LINES), OK);
   fourier_run(&f, re, im, lines);
   for (int line = 0; line < lines; line++)
-    for (int64_t k = 0; k < n; k += n > 100 ? 7 : 1) {
+    for (int64_t k = 0; k<n; k += n> 100 ? 7 : 1) {
       double r, m;
       expect(n, inverse, lines, in, line, k, &r, &m);
       if (fabs(r - re[k * lines + line]) > 1e-12 * (double)n || fabs(m - im[k * lines + line]) > 1e-12 * (double)n)
