@@ -10,7 +10,10 @@
 
 #define LOOPS_MAX 8
 #define POINTS_MAX 5
-#define PART_OPERATIONS 4 /* of a loop that begins once more */
+#define DEPTH_MAX 8            /* of an index: what is deeper may be made of itself many times */
+#define FAR (INT64_C(1) << 60) /* no number is */
+#define TURNS_MIN 8            /* of the loops around: they are what threads share */
+#define PART_OPERATIONS 4      /* of a loop that begins once more */
 
 struct ranges {
   const struct nest *n;
@@ -47,11 +50,16 @@ static int64_t last_turn(const struct kernel *k, const struct stmt *s, uint32_t 
   }
   return last;
 }
-static bool find_linear(const struct ranges *r, expr_id e, uint32_t local, struct linear *out) {
+static bool is_near(int64_t a) { return a > -FAR && a < FAR; }
+static bool find_term(const struct ranges *r, expr_id e, uint32_t local, int depth, struct linear *out);
+static bool find_linear(const struct ranges *r, expr_id e, uint32_t local, int depth, struct linear *out) {
+  *out = (struct linear){0};
+  return depth > 0 && find_term(r, e, local, depth, out) && is_near(out->factor) && is_near(out->low) && is_near(out->high);
+}
+static bool find_term(const struct ranges *r, expr_id e, uint32_t local, int depth, struct linear *out) {
   const struct kernel *k = r->n->k;
   const struct expr *x = expr_get(k, e);
   struct linear a, b;
-  *out = (struct linear){0};
   if (x->op == SCALAR_LOCAL) {
     out->factor = (uint32_t)x->imm == local;
     out->high = out->factor ? 0 : last_turn(k, r->loops[r->count - 1]->body, (uint32_t)x->imm);
@@ -61,7 +69,8 @@ static bool find_linear(const struct ranges *r, expr_id e, uint32_t local, struc
     out->high = out->low;
     return true;
   }
-  if (x->count != 2 || !find_linear(r, expr_operand(k, e, 0), local, &a) || !find_linear(r, expr_operand(k, e, 1), local, &b))
+  if (x->count != 2 || !find_linear(r, expr_operand(k, e, 0), local, depth - 1, &a) ||
+      !find_linear(r, expr_operand(k, e, 1), local, depth - 1, &b))
     return false;
   switch (x->op) {
   case SCALAR_ADD: return find_sum(a, b, out);
@@ -118,8 +127,9 @@ static void find_points_at(struct ranges *r, expr_id e, uint32_t local, int64_t 
   const struct kernel *k = r->n->k;
   const struct expr *x = expr_get(k, e);
   struct linear a, b, d;
-  if (x->count != 2 || expr_get(k, expr_operand(k, e, 0))->dtype != DTYPE_INT64 || !find_linear(r, expr_operand(k, e, 0), local, &a) ||
-      !find_linear(r, expr_operand(k, e, 1), local, &b) || !find_difference(a, b, &d))
+  if (x->count != 2 || expr_get(k, expr_operand(k, e, 0))->dtype != DTYPE_INT64 ||
+      !find_linear(r, expr_operand(k, e, 0), local, DEPTH_MAX, &a) || !find_linear(r, expr_operand(k, e, 1), local, DEPTH_MAX, &b) ||
+      !find_difference(a, b, &d))
     return;
   if (clamps && (x->op == SCALAR_MIN || x->op == SCALAR_MAX))
     add_clamp(r, d, extent);
@@ -167,7 +177,7 @@ struct turns {
   const struct stmt *loops[LOOPS_MAX];
   double trips[LOOPS_MAX + 1]; /* of so many of them; of the innermost of par vectors are counted */
   int count;
-  int lanes; /* the number of that one + 1 */
+  int lanes; /* the number of that one + 1; 0: there is none */
   double vector_bytes;
   bool *seen;
 };
@@ -180,9 +190,9 @@ static int deepest(const struct turns *t, expr_id e) {
 /* What is loaded or stored: of a vector, and of its lanes one by one. */
 static double access_operations(const struct turns *t, const expr_id *index, int rank, enum dtype dtype, double each) {
   double lanes = t->vector_bytes / (double)dtype_size(dtype);
-  uint32_t lane = t->loops[t->lanes - 1]->local;
+  uint32_t lane = t->lanes ? t->loops[t->lanes - 1]->local : 0;
   int64_t step;
-  for (int d = 0; d < rank; d++)
+  for (int d = 0; d < rank && t->lanes; d++)
     if (uses_local(t->uses, index[d], lane) && (d + 1 < rank || !index_coefficient(t->uses, index[d], lane, &step) || step != 1))
       return lanes * each;
   return 1;
@@ -206,12 +216,14 @@ static double block_cost(struct turns *t, const struct stmt *s);
 static double loop_cost(struct turns *t, const struct stmt *s) {
   bool is_lanes = s->loop == LOOP_PAR && !(s->body && s->body->kind == STMT_FOR && s->body->loop == LOOP_PAR);
   double trips = loop_trips(t->k, s->value);
+  int around = t->lanes;
   t->loops[t->count] = s;
   t->trips[t->count + 1] = t->trips[t->count] * (is_lanes ? ceil(trips / (t->vector_bytes / 4)) : trips);
   t->count++;
   t->lanes = s->loop == LOOP_PAR ? t->count : t->lanes;
   double sum = PART_OPERATIONS * t->trips[t->count - 1] + block_cost(t, s->body);
   t->count--;
+  t->lanes = around;
   return sum;
 }
 static double block_cost(struct turns *t, const struct stmt *s) {
@@ -230,7 +242,7 @@ static double block_cost(struct turns *t, const struct stmt *s) {
   }
   return sum;
 }
-/* Of so many statements at the top of a kernel, the first of which is number `at`. */
+/* Of so many statements at the top of a kernel, from the nest's on. */
 static double nests_cost(const struct nest *n, const struct kernel *k, int count) {
   struct kernel_uses uses;
   kernel_uses_find(k, n->arena, &uses);
@@ -278,6 +290,19 @@ static const char *cut_text(const struct ranges *r, int loop) {
   }
   return arena_printf(a, "cut i%d at%s ->%s", number, points, names);
 }
+/* Whether threads have enough to share then: the loops around; of the outermost loop the parts, of which none may be one turn. */
+static bool leaves_tasks(const struct ranges *r, int loop) {
+  double turns = 1;
+  int64_t from = 0, extent;
+  for (int i = 0; i < loop; i++)
+    turns *= loop_trips(r->n->k, r->loops[i]->value);
+  if (loop)
+    return turns >= TURNS_MIN;
+  for (int i = 0; i < r->point_count; from = r->points[i++])
+    if (r->points[i] - from < 2)
+      return false;
+  return expr_is_const(r->n->k, r->loops[0]->value, &extent) && extent - from >= 2;
+}
 /* The innermost loop that has such tests: those of loops around it are worked out in front of it. */
 void propose_ranges(const struct nest *n, struct candidates *out) {
   struct ranges r = {.n = n};
@@ -288,7 +313,7 @@ void propose_ranges(const struct nest *n, struct candidates *out) {
     return;
   for (loop = r.count - 1; loop >= 0 && !find_points(&r, loop); loop--)
     ;
-  if (loop < 0)
+  if (loop < 0 || !leaves_tasks(&r, loop))
     return;
   const char *text = cut_text(&r, loop);
   if (schedule_parse(text, n->arena, &s) != OK || schedule_apply(n->k, &s, n->arena, &made) != OK)

@@ -451,7 +451,7 @@ static const struct choice_case cases[] = {
    "a[floormod(sub(i0, 3), 70),floormod(sub(i1, 7), 90)] } } }",
    "x86-64-v3", "cut i1 at 7 -> i1a i1b"},
   {"what mirrors runs backwards at both ends",
-   "kernel k(in a: f32[6,40], out b: f32[6,48]) { par i0 < 6 { par i1 < 48 { b[i0,i1] = a[i0,select(lt(sub(i1, 4), 0), sub(3, i1), "
+   "kernel k(in a: f32[16,40], out b: f32[16,48]) { par i0 < 16 { par i1 < 48 { b[i0,i1] = a[i0,select(lt(sub(i1, 4), 0), sub(3, i1), "
    "select(lt(sub(i1, 4), 40), sub(i1, 4), sub(83, i1)))] } } }",
    "x86-64-v4", "cut i1 at 4 44 -> i1a i1b i1c"},
   {"tests of rows alone are worked out in front of their vectors",
