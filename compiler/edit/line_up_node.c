@@ -11,9 +11,10 @@ static value_id append_copy(struct flow *f, const struct flow_node *n, struct fl
   struct flow_value like = {.dtype = b->dtype, .rank = b->rank};
   flow_id id;
   for (int i = 0; i < b->rank; i++)
-    like.dims[i] = dim_const(f->dims, b->dims[i]);
+    like.dims[i] = DIM_IS_SIZE(b->dims[i]) ? n->sizes[SIZE_OF_DIM(b->dims[i])] : dim_const(f->dims, b->dims[i]);
   struct flow_node *made = flow_append(f, FLOW_KERNEL, n, n->task, &id);
   made->kernel = copy;
+  made->sizes = n->sizes; /* the same ones */
   made->guards = n->guards;
   made->guard_count = n->guard_count;
   made->args = ARENA_ARRAY(f->arena, struct flow_arg, 2);

@@ -5,7 +5,8 @@
  * Rows are the turns of the outermost loops. A group of kernels has rows in common where what one stores for another begins, in both, with
  * dimensions that are those loops themselves, the products of their extents alike. The loops are cut at all those products, and the last
  * ones into blocks of rows, so that all kernels begin with the same loops. Groups are made where what is handed on is more than caches
- * hold, and where each CPU has a schedule for them. */
+ * hold, and where each CPU has a schedule for them. An outermost loop over as many images as a step brings may stand around the rows, the
+ * same around those of all kernels: what is said of rows is of one image then. */
 #include <stdlib.h>
 
 #include "compiler/edit/flow_edit.h"
@@ -22,6 +23,7 @@
 #define BUFFERS_MAX 20
 #define FACTORS_MAX 8
 #define TURNS_MIN 4 /* fewer are too few tasks */
+#define IMAGES 4    /* of a step that does not say how many */
 #define ROWS_MIN 16 /* of a turn: fewer do not pay for reading the second factors of products again */
 
 struct group {
@@ -71,18 +73,20 @@ static struct rows_seen rows_of(const struct kernel *k, uint32_t buffer) {
   }
   return r;
 }
+/* Rows of an image that a loop of this extent multiplies. */
+static int64_t rows_by(int64_t extent) { return DIM_IS_SIZE(extent) ? 1 : extent; }
 /* Whether so many rows are whole loops. */
 static bool has_rows(const struct rows_seen *r, int64_t rows) {
   int64_t product = 1;
   for (int i = 0; i < r->count && product < rows; i++)
-    product *= r->extents[i];
+    product *= rows_by(r->extents[i]);
   return product == rows;
 }
 /* The most rows that both have; 0: none. */
 static int64_t common_rows(const struct rows_seen *a, const struct rows_seen *b) {
   int64_t product = 1, most = 0;
   for (int i = 0; i < a->count; i++) {
-    product *= a->extents[i];
+    product *= rows_by(a->extents[i]);
     most = product > 1 && has_rows(b, product) ? product : most;
   }
   return most;
@@ -105,9 +109,32 @@ static bool is_plain(const struct stmt *s) {
       return false;
   return true;
 }
+/* Whether a kernel has no size, or one that says how often its outermost loop turns, and nothing else. */
+static bool is_of_images(const struct kernel *k) {
+  const struct stmt *loops[LIMIT_RANK];
+  int64_t extents[LIMIT_RANK];
+  if (k->size_count == 0)
+    return true;
+  if (k->size_count > 1 || kernel_outer_loops(k, loops, extents) < 1 || extents[0] != DIM_OF_SIZE(0))
+    return false;
+  for (expr_id e = 1; e < k->exprs.count; e++)
+    for (int i = 0; i < expr_get(k, e)->count; i++)
+      if (expr_get(k, expr_operand(k, e, i))->op == SCALAR_SIZE)
+        return false;
+  for (uint32_t b = 0; b < k->buffers.count; b++)
+    for (int d = 1; d < k->buffers.items[b].rank; d++)
+      if (DIM_IS_SIZE(k->buffers.items[b].dims[d]))
+        return false;
+  return true;
+}
+/* Whether both are of one image, or of as many. */
+static bool same_images(const struct joiner *j, const struct flow_node *a, const struct flow_node *b) {
+  uint32_t count = a->kernel->size_count;
+  return count == b->kernel->size_count && (!count || dim_equal(j->flow->dims, a->sizes[0], b->sizes[0]) == 1);
+}
 static bool may_join(const struct joiner *j, flow_id id) {
   const struct flow_node *n = j->flow->nodes.items[id];
-  if (!n || n->op != FLOW_KERNEL || n->stateful || n->is_target || n->kernel->size_count || !n->kernel->body || n->kernel->body->next ||
+  if (!n || n->op != FLOW_KERNEL || n->stateful || n->is_target || !n->kernel->body || n->kernel->body->next || !is_of_images(n->kernel) ||
       !is_plain(n->kernel->body) || j->is_followed[id])
     return false;
   for (uint32_t i = 0; i < n->kernel->buffers.count; i++) {
@@ -156,7 +183,8 @@ static int64_t rows_with(const struct joiner *j, const struct group *g, flow_id 
 }
 static bool join_group(const struct joiner *j, struct group *g, flow_id id) {
   const struct flow_node *n = j->flow->nodes.items[id], *first = j->flow->nodes.items[g->members[0]];
-  if (g->count == MEMBERS_MAX || n->task != first->task || !nodes_same_guards(n, first) || is_taken_before(j, g, id))
+  if (g->count == MEMBERS_MAX || n->task != first->task || !same_images(j, n, first) || !nodes_same_guards(n, first) ||
+      is_taken_before(j, g, id))
     return false;
   int64_t rows = rows_with(j, g, id);
   if (!rows)
@@ -180,9 +208,10 @@ static bool is_handed_on(const struct joiner *j, const struct group *g, value_id
   }
   return is_taken;
 }
+/* Of one image. */
 static int64_t bytes_handed_on(const struct joiner *j, const struct group *g) {
   int64_t sum = 0;
-  bool leaves, open = false; /* kernels of members have no sizes */
+  bool leaves, open = false; /* sizes count as 1 */
   for (int i = 0; i < g->count; i++) {
     const struct flow_node *n = j->flow->nodes.items[g->members[i]];
     for (uint32_t o = 0; o < n->outputs.count; o++)
@@ -197,6 +226,10 @@ static int64_t least_l2(const struct joiner *j) {
     least = bytes < least ? bytes : least;
   }
   return least;
+}
+
+static int64_t images_of(const struct joiner *j, const struct group *g) {
+  return j->flow->nodes.items[g->members[0]]->kernel->size_count ? IMAGES : 1;
 }
 
 /* The extents of the loops with which all members begin, the last being that of the rows of a turn. */
@@ -216,7 +249,7 @@ static int find_ends(const struct joiner *j, const struct group *g, int64_t *end
     int64_t extents[LIMIT_RANK], product = 1;
     kernel_outer_loops(j->flow->nodes.items[g->members[i]]->kernel, loops, extents);
     for (int d = 0; product < g->rows; d++) {
-      product *= extents[d];
+      product *= rows_by(extents[d]);
       bool known = false;
       for (int e = 0; e < count; e++)
         known = known || ends[e] == product;
@@ -231,6 +264,8 @@ static bool find_factors(const struct joiner *j, const struct group *g, int64_t 
   int64_t ends[MEMBERS_MAX * LIMIT_RANK], before = 1, most = bytes * g->rows / bytes_handed_on(j, g);
   int count = find_ends(j, g, ends);
   out->count = 0;
+  if (j->flow->nodes.items[g->members[0]]->kernel->size_count)
+    out->of[out->count++] = DIM_OF_SIZE(0);
   for (int i = 0; i < count; before = ends[i++]) {
     if (ends[i] % before || out->count + 2 > FACTORS_MAX)
       return false;
@@ -317,7 +352,7 @@ static void replace_members(struct joiner *j, const struct group *g, const struc
 static void build_group(struct joiner *j, const struct group *g) {
   struct factors f;
   int64_t l2 = least_l2(j);
-  if (g->count < 2 || bytes_handed_on(j, g) <= HANDED_ON * l2 || !find_factors(j, g, l2, &f))
+  if (g->count < 2 || images_of(j, g) * bytes_handed_on(j, g) <= HANDED_ON * l2 || !find_factors(j, g, l2, &f))
     return;
   struct clone made;
   clone_begin(&made, j->flow, joined_name(j, g));

@@ -255,13 +255,14 @@ void nest_next(struct nest *n) {
 
 /* ---- nests that share loops ---- */
 
-/* Constant outermost par loops, one the only statement of another, that all nests have alike. */
+/* Constant outermost par loops, one the only statement of another, that all nests have alike; the first may turn as often as a size says. */
 static int common_loops(const struct kernel *k) {
   int common = STEP_LOOPS;
   for (const struct stmt *top = k->body; top; top = top->next) {
     int count = 0;
     for (const struct stmt *s = top, *t = k->body; s && t && count < common; s = s->body, t = t->body, count++)
-      if (s->kind != STMT_FOR || s->loop != LOOP_PAR || (count && s->next) || s->value != t->value || !expr_is_const(k, s->value, NULL))
+      if (s->kind != STMT_FOR || s->loop != LOOP_PAR || (count && s->next) || s->value != t->value ||
+          !(expr_is_const(k, s->value, NULL) || (!count && expr_get(k, s->value)->op == SCALAR_SIZE)))
         break;
     common = count;
   }

@@ -4,9 +4,16 @@
 #include "ir/kernel/contraction.h"
 #include "ir/schedule/schedule_rewrite.h"
 
+/* How many elements the copy has along an axis: of the outermost, images, as many as a size may say; 0: it is something else. */
+static kernel_dim axis_dim(const struct contraction *c, const struct contraction_axis *a) {
+  const struct expr *x = expr_get(c->k, a->loop->value);
+  return a->extent > 0 ? a->extent : x->op == SCALAR_SIZE && a == &c->axes[0] ? DIM_OF_SIZE(x->imm) : 0;
+}
+
 /* The axes of the second factor in the order in which it is to lie. */
 struct order {
   const struct contraction_axis *axes[LIMIT_RANK];
+  kernel_dim dims[LIMIT_RANK];
   int count;
 };
 static bool find_order(const struct contraction *c, struct order *out) {
@@ -19,9 +26,11 @@ static bool find_order(const struct contraction *c, struct order *out) {
       out->axes[out->count++] = &c->axes[i];
   out->axes[out->count++] = &c->axes[c->par_count];
   out->axes[out->count++] = &c->axes[c->lanes];
-  for (int i = 0; i < out->count; i++)
-    if (out->axes[i]->extent < 1)
+  for (int i = 0; i < out->count; i++) {
+    out->dims[i] = axis_dim(c, out->axes[i]);
+    if (!out->dims[i])
       return false;
+  }
   return true;
 }
 /* Whether the factor's indices are the axes, each by itself, and nothing else. */
@@ -30,7 +39,7 @@ static bool lies_so(const struct kernel *k, const struct order *o, expr_id load)
   if (b->rank != o->count)
     return false;
   for (int d = 0; d < b->rank; d++)
-    if (b->dims[d] != o->axes[d]->extent || !expr_is_local(k, expr_operand(k, load, d), o->axes[d]->loop->local))
+    if (b->dims[d] != o->dims[d] || !expr_is_local(k, expr_operand(k, load, d), o->axes[d]->loop->local))
       return false;
   return true;
 }
@@ -57,16 +66,16 @@ static struct kernel *make_copy(const struct kernel *k, const struct order *o, e
   const struct kernel_buffer *from = &k->buffers.items[expr_get(k, load)->imm];
   struct kernel *made = kernel_create(arena, "LineUp");
   struct stmt **tail = &made->body;
-  kernel_dim dims[LIMIT_RANK];
   expr_id index[LIMIT_RANK], at[LIMIT_RANK];
   struct copy c;
-  for (int i = 0; i < o->count; i++)
-    dims[i] = o->axes[i]->extent;
+  made->size_count = k->size_count;
   uint32_t in = kernel_add_buffer(made, from->dtype, BUFFER_IN, from->rank, from->dims);
-  uint32_t out = kernel_add_buffer(made, from->dtype, BUFFER_OUT, o->count, dims);
+  uint32_t out = kernel_add_buffer(made, from->dtype, BUFFER_OUT, o->count, o->dims);
   copy_begin(&c, k, made);
   for (int i = 0; i < o->count; i++) {
-    struct stmt *loop = stmt_for(made, tail, LOOP_PAR, expr_int(made, DTYPE_INT64, dims[i]));
+    bool is_size = DIM_IS_SIZE(o->dims[i]);
+    expr_id extent = is_size ? expr_size(made, SIZE_OF_DIM(o->dims[i])) : expr_int(made, DTYPE_INT64, o->dims[i]);
+    struct stmt *loop = stmt_for(made, tail, LOOP_PAR, extent);
     index[i] = c.local[o->axes[i]->loop->local] = expr_local(made, loop->local);
     tail = &loop->body;
   }
@@ -79,13 +88,10 @@ static struct kernel *make_copy(const struct kernel *k, const struct order *o, e
 static struct kernel *read_copy(const struct kernel *k, const struct order *o, expr_id load, struct arena *arena) {
   struct arena work;
   struct copy c;
-  kernel_dim dims[LIMIT_RANK];
   expr_id index[LIMIT_RANK];
   arena_init(&work);
   struct kernel *copied = kernel_empty(k, &work);
-  for (int i = 0; i < o->count; i++)
-    dims[i] = o->axes[i]->extent;
-  uint32_t in = kernel_add_buffer(copied, k->buffers.items[expr_get(k, load)->imm].dtype, BUFFER_IN, o->count, dims);
+  uint32_t in = kernel_add_buffer(copied, k->buffers.items[expr_get(k, load)->imm].dtype, BUFFER_IN, o->count, o->dims);
   /* in two steps: the loops of the copy are known when it is there */
   copy_begin(&c, k, copied);
   copy_stmts(&c, k->body, NULL, &copied->body);

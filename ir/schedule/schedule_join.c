@@ -28,9 +28,10 @@ static status nest_loops(const struct kernel *k, int count, struct stmt *top, st
   struct stmt *s = top;
   for (int i = 0; i < count; i++, s = s->body) {
     int64_t turns;
+    bool is_size = i == 0 && s && s->kind == STMT_FOR && expr_get(k, s->value)->op == SCALAR_SIZE;
     if (!s || s->kind != STMT_FOR || s->loop != LOOP_PAR || (i && s->next) || (s->run != RUN_PLAIN && s->run != RUN_TASKS))
       return REFUSED("a nest does not begin with %d loops of par", count);
-    if (!expr_is_const(k, s->value, &turns))
+    if (!is_size && !expr_is_const(k, s->value, &turns))
       return REFUSED("loop %s has no constant extent", loop_name(k, s));
     out[i] = s;
   }
@@ -188,8 +189,9 @@ static void shrink(struct joining *j, uint32_t buffer, struct stmt **block) {
   shrink_loads(j, begin->next, buffer, own);
   shrink_stores(j, begin->next, buffer, own);
 }
-static bool has_size(const struct kernel_buffer *b) {
-  for (int i = 0; i < b->rank; i++)
+/* Whether what a turn has of it is of an open size. */
+static bool has_size(const struct kernel_buffer *b, int shared) {
+  for (int i = shared; i < b->rank; i++)
     if (DIM_IS_SIZE(b->dims[i]))
       return true;
   return false;
@@ -213,7 +215,7 @@ static status join_nests(struct joining *j, struct stmt **made) {
   clear_tasks(*tail);
   uint32_t arguments = j->k->buffers.count; /* what is behind them shrinking adds */
   for (uint32_t b = 0; b < arguments; b++)
-    if (j->k->buffers.items[b].mode == BUFFER_SCRATCH && j->aligned[b] && j->uses[b] && !has_size(&j->k->buffers.items[b]))
+    if (j->k->buffers.items[b].mode == BUFFER_SCRATCH && j->aligned[b] && j->uses[b] && !has_size(&j->k->buffers.items[b], j->count))
       shrink(j, b, tail);
   return OK;
 }

@@ -242,7 +242,10 @@ static void divide_dims(struct kernel *k, uint32_t local, struct arena *work) {
 int kernel_outer_loops(const struct kernel *k, const struct stmt *loops[LIMIT_RANK], int64_t extents[LIMIT_RANK]) {
   int count = 0;
   for (const struct stmt *s = k->body; s && !s->next && s->kind == STMT_FOR && s->loop == LOOP_PAR && count < LIMIT_RANK; s = s->body) {
-    if (!expr_is_const(k, s->value, &extents[count]) || extents[count] < 1)
+    const struct expr *x = expr_get(k, s->value);
+    if (count == 0 && x->op == SCALAR_SIZE)
+      extents[count] = DIM_OF_SIZE(x->imm);
+    else if (!expr_is_const(k, s->value, &extents[count]) || extents[count] < 1)
       break;
     loops[count++] = s;
   }
@@ -252,10 +255,12 @@ static bool cut_loops(struct kernel *k, const int64_t *extents, int count, struc
   for (int i = 0; i < count; i++) {
     const struct stmt *loops[LIMIT_RANK];
     int64_t own[LIMIT_RANK];
-    if (kernel_outer_loops(k, loops, own) <= i || own[i] % extents[i])
+    if (kernel_outer_loops(k, loops, own) <= i)
       return false;
     if (own[i] == extents[i])
       continue;
+    if (DIM_IS_SIZE(own[i]) || DIM_IS_SIZE(extents[i]) || own[i] % extents[i])
+      return false;
     split_loop(k, (struct stmt *)loops[i], own[i], own[i] / extents[i]); /* k is the caller's to change */
     kernel_simplify(k);
     divide_dims(k, loops[i]->local, work);

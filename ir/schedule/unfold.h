@@ -19,7 +19,8 @@ struct kernel *kernel_unfold(struct kernel *k, struct arena *arena);
 /* A copy in the arena whose one nest begins with par loops of these extents, to which its own are cut, and dimensions as above. NULL: its
  * loops do not end where these do. */
 struct kernel *kernel_cut_loops(const struct kernel *k, const int64_t *extents, int count, struct arena *arena);
-/* The par loops of constant extent with which a kernel of one nest begins, one the only statement of another; gives how many. */
+/* The par loops of constant extent with which a kernel of one nest begins, one the only statement of another; gives how many. The first one
+ * may turn as often as a size says: its extent then is that dimension (DIM_OF_SIZE). */
 int kernel_outer_loops(const struct kernel *k, const struct stmt *loops[LIMIT_RANK], int64_t extents[LIMIT_RANK]);
 
 #endif

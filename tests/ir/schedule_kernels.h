@@ -68,6 +68,10 @@ static const char handed_on[] =
   " par i4 < 2 { par i5 < 3 { var v1: f32 = 0:f32"
   "  red i6 < 5 { v1 = add(v1, d[i4,i5,i6]) } e[i4,i5] = v1 } }"
   " par i7 < 2 { par i8 < 3 { par i9 < 5 { c[i7,i8,i9] = mul(d[i7,i8,i9], e[i7,i8]) } } } }";
+/* As many images as the size says, the rows of each as many as a size, too. */
+static const char of_images[] = "kernel of_images(in a: f32[n0,n1,5], out b: f32[n0,n1,5], scratch c: f32[n0,n1,5]) sizes 2 {"
+                                " par i0 < n0 { par i1 < n1 { par i2 < 5 { c[i0,i1,i2] = neg(a[i0,i1,i2]) } } }"
+                                " par i3 < n0 { par i4 < n1 { par i5 < 5 { b[i3,i4,i5] = c[i3,i4,sub(4, i5)] } } } }";
 static const char backward[] = "kernel backward(in a: f32[4,5], out b: f32[4,5], scratch c: f32[4,5]) {"
                                " par i0 < 4 { par i1 < 5 { c[i0,i1] = neg(a[i0,i1]) } }"
                                " par i2 < 4 { par i3 < 5 { b[i2,i3] = c[sub(3, i2),i3] } } }";

@@ -505,6 +505,23 @@ static const struct result {
    "    }\n"
    "  }\n"
    "}\n"},
+  {"kernel handed(in a: f32[n0,3,5], out b: f32[n0,3,5], scratch c: f32[n0,3,5]) sizes 1 {"
+   " par i0 < n0 { par i1 < 3 { par i2 < 5 { c[i0,i1,i2] = neg(a[i0,i1,i2]) } } }"
+   " par i3 < n0 { par i4 < 3 { par i5 < 5 { b[i3,i4,i5] = c[i3,i4,sub(4, i5)] } } } }",
+   "join 2",
+   "kernel handed(in a: f32[n0,3,5], out b: f32[n0,3,5], scratch c: f32[1,1,1]) sizes 1 {\n"
+   "  par i0 < n0 tasks {\n"
+   "    par i1 < 3 tasks {\n"
+   "      buffer d: f32[5] in stack\n"
+   "      par i2 < 5 {\n"
+   "        d[i2] = neg(a[i0,i1,i2])\n"
+   "      }\n"
+   "      par i3 < 5 {\n"
+   "        b[i0,i1,i3] = d[sub(4, i3)]\n"
+   "      }\n"
+   "    }\n"
+   "  }\n"
+   "}\n"},
   {handed_on, "join 2",
    "kernel handed(in a: f32[2,3,4], in b: f32[4,5], out c: f32[2,3,5], scratch d: f32[1,1,1], scratch e: f32[1,1]) {\n"
    "  par i0 < 2 tasks {\n"

@@ -165,7 +165,8 @@ static const struct refusal {
   {handed_on, "run i4 lanes; join 2", "does not begin with 2 loops of par"},
   {handed_on, "split i8 2 -> mo mi; join 2", "have not the same extent"},
   {backward, "join 1", "a turn may read of buffer c what another one stores"},
-  {uneven, "join 1", "loop i2 has no constant extent"},
+  {uneven, "join 1", "loops i0 and i2 have not the same extent"},
+  {of_images, "join 2", "loop i1 has no constant extent"},
 };
 
 static void steps_that_do_not_apply_say_why(void **state) {
