@@ -52,8 +52,9 @@ struct object_shapes {
   bool varies;                /* of a stack: what is pushed is not always the same */
   const dim *declared;        /* of a tensor list: the sizes that it was made with (-1: open), where they are known while compiling */
   int declared_rank;
-  bool undeclared;     /* it was made without any */
-  const int64_t *keys; /* of a list, from the second value on: the element it belongs to; the first is any element's */
+  bool undeclared;             /* it was made without any */
+  struct object_shapes *other; /* of what branches hand out: another thing that it may be; NULL: there is none */
+  const int64_t *keys;         /* of a list, from the second value on: the element it belongs to; the first is any element's */
 };
 
 /* The ranks that a value may have: bit r stands for rank r, 0 .. LIMIT_RANK. */

@@ -223,19 +223,42 @@ static status join_result(struct op_call *c, const struct region *regions, uint3
   return OK;
 }
 
+static bool dim_differs(struct dim_table *t, dim a, dim b) { return b == NO_DIM || dim_equal(t, a, b) != 1; }
 static bool is_held(const struct node *maker) { return maker && strcmp(maker->op, "OptionalNone") != 0; }
-/* Of what an optional holds, where each branch makes its own: what they have in common. */
+static bool same_kinds(const struct object_shapes *a, const struct object_shapes *b) {
+  if (a->count != b->count)
+    return false;
+  for (uint32_t i = 0; i < a->count; i++)
+    if (a->values[i].rank != b->values[i].rank || a->values[i].dtype != b->values[i].dtype)
+      return false;
+  return true;
+}
+static void copy_object(struct op_call *c, struct object_shapes *to, const struct object_shapes *from) {
+  const struct node *maker = to->maker;
+  *to = *from;
+  to->maker = maker;
+  to->other = NULL;
+  to->values = ARENA_ARRAY(c->lw->arena, struct flow_value, from->count + 1);
+  to->makers = ARENA_ARRAY(c->lw->arena, const struct node *, from->count + 1);
+  for (uint32_t i = 0; i < from->count; i++) {
+    to->values[i] = from->values[i];
+    to->makers[i] = from->makers[i];
+  }
+}
+/* Of what an optional holds, where each branch makes its own: of the same kind what they have in common, else one or the other. */
 static void join_object(struct op_call *c, struct object_shapes *to, const struct object_shapes *from) {
-  to->count = to->count == from->count ? to->count : 0;
+  while (!same_kinds(to, from) && to->other)
+    to = to->other;
+  if (!same_kinds(to, from)) {
+    to->other = ARENA_NEW(c->lw->arena, struct object_shapes);
+    to->other->maker = to->maker;
+    copy_object(c, to->other, from);
+    return;
+  }
   for (uint32_t i = 0; i < to->count; i++) {
     struct flow_value *x = &to->values[i];
-    const struct flow_value *y = &from->values[i];
-    if (x->rank != y->rank || x->dtype != y->dtype) {
-      to->count = 0;
-      return;
-    }
     for (int d = 0; d < x->rank; d++)
-      if (x->dims[d] != NO_DIM && (y->dims[d] == NO_DIM || dim_equal(c->lw->dims, x->dims[d], y->dims[d]) != 1))
+      if (x->dims[d] != NO_DIM && dim_differs(c->lw->dims, x->dims[d], from->values[i].dims[d]))
         x->dims[d] = NO_DIM;
     to->makers[i] = to->makers[i] ? to->makers[i] : from->makers[i];
   }
@@ -245,16 +268,8 @@ static const struct node *join_makers(struct op_call *c, const struct region *re
                                       const struct node *first) {
   struct node *made = ARENA_ARRAY(c->lw->arena, struct node, 1);
   *made = *first;
-  const struct object_shapes from = *lower_object(c->lw, first);
   struct object_shapes *o = lower_object(c->lw, made);
-  *o = from;
-  o->maker = made;
-  o->values = ARENA_ARRAY(c->lw->arena, struct flow_value, from.count + 1);
-  o->makers = ARENA_ARRAY(c->lw->arena, const struct node *, from.count + 1);
-  for (uint32_t v = 0; v < from.count; v++) {
-    o->values[v] = from.values[v];
-    o->makers[v] = from.makers[v];
-  }
+  copy_object(c, o, lower_object(c->lw, first));
   for (uint32_t b = 0; b < count; b++)
     if (is_held(regions[b].rets[i].maker))
       join_object(c, o, lower_object(c->lw, regions[b].rets[i].maker));

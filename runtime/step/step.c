@@ -320,10 +320,12 @@ static status run_fetch(struct frame *frame, const struct program_instr *instr) 
   return OK;
 }
 
-/* One element: gives its symbol the value, or must be what was assumed. */
+/* One element: gives its symbol the value, or must be what was assumed. Symbols are sizes: the compiler takes none for less than 0. */
 static status bind_element(struct frame *frame, uint32_t code, int64_t value) {
   const int64_t *words = program_words(frame->program, code);
   uint32_t symbol = size_symbol(words);
+  if (value < 0)
+    return fail(INVALID_ARGUMENT, "Dimension %lld must be >= 0", (long long)value);
   if (symbol != PROGRAM_NONE && frame->symbols[symbol] == SYMBOL_UNBOUND) {
     frame->symbols[symbol] = value;
     return OK;

@@ -70,11 +70,25 @@ static status check_composite(struct op_call *c, const struct object_shapes *o) 
   return OK;
 }
 
+static bool holds_outputs(struct op_call *c, const struct object_shapes *o) {
+  bool same = o->count == c->out_count;
+  for (uint32_t i = 0; same && i < o->count; i++)
+    same = o->values[i].dtype == op_output_dtype(c, i);
+  return same;
+}
+/* Of what it may be the first that fits what is taken; else the first. */
+static const struct object_shapes *fitting_object(struct op_call *c, const struct object_shapes *first) {
+  const struct object_shapes *o = first;
+  while (o && !holds_outputs(c, o))
+    o = o->other;
+  return o ? o : first;
+}
+
 /* OptionalGetValue, CompositeTensorVariantToComponents */
 status build_bundle_take(struct op_call *c) {
   struct flow_node *n;
   TRY(op_host(c, HOST_PURE, NULL, &n));
-  const struct object_shapes *o = lower_object(c->lw, c->in[0].maker);
+  const struct object_shapes *o = fitting_object(c, lower_object(c->lw, c->in[0].maker));
   TRY(check_composite(c, o));
   for (uint32_t i = 0; i < c->out_count; i++) {
     int rank = 0;
