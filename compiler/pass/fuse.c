@@ -121,13 +121,22 @@ static bool has_dim(const struct flow *f, const struct flow_node *n, enum buffer
   }
   return false;
 }
+/* Whether the producer reads another place for each element along a dimension: whoever said its size has looked at what is there. */
+static bool is_read_along(const struct producer *p, int d) {
+  const struct kernel *k = p->node->kernel;
+  const struct expr *at = expr_get(k, p->index[d]);
+  for (expr_id e = 1; at->op == SCALAR_LOCAL && e < k->exprs.count; e++)
+    if (expr_get(k, e)->op == SCALAR_LOAD && expr_reads_local(k, e, (uint32_t)at->imm))
+      return true;
+  return false;
+}
 /* Whether each size of the value that a step may find to be below 0 is one of a value that stays, too: then the step fails. */
 static bool sizes_stay(const struct fuser *fu, const struct producer *p, const struct flow_node *c, value_id v) {
   const struct flow *f = fu->flow;
   dim zero = dim_const(f->dims, 0);
   for (int i = 0; i < f->values.items[v].rank; i++) {
     dim d = f->values.items[v].dims[i];
-    if (dim_less(f->dims, d, zero) < 0 && !has_dim(f, p->node, BUFFER_IN, d) && !has_dim(f, c, BUFFER_OUT, d))
+    if (dim_less(f->dims, d, zero) < 0 && !is_read_along(p, i) && !has_dim(f, p->node, BUFFER_IN, d) && !has_dim(f, c, BUFFER_OUT, d))
       return false;
   }
   return true;

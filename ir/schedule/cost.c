@@ -29,7 +29,7 @@ enum effort op_effort(enum scalar_op op) {
 static double operations_in(enum scalar_op op) { return op == SCALAR_FMA ? 2 : 1; }
 
 double op_operations(enum scalar_op op) {
-  static const double of[] = {[EFFORT_MOVE] = 1, [EFFORT_SHORT] = 1, [EFFORT_DIVIDE] = 5, [EFFORT_LONG] = 5, [EFFORT_FUNCTION] = 20};
+  static const double of[] = {[EFFORT_MOVE] = 1, [EFFORT_SHORT] = 1, [EFFORT_DIVIDE] = 10, [EFFORT_LONG] = 10, [EFFORT_FUNCTION] = 50};
   return of[op_effort(op)] * operations_in(op);
 }
 

@@ -40,7 +40,7 @@ double op_vector_ns(enum scalar_op op, enum dtype dtype);
 
 /* Of a loop as lanes, in operations. */
 #define GATHER_OPERATIONS 2.2  /* a lane that is loaded by itself */
-#define SCATTER_OPERATIONS 4.0 /* and stored */
+#define SCATTER_OPERATIONS 2.4 /* and stored */
 #define OPEN_LINE_OPERATIONS 5 /* and whose line waits for the next of them */
 #define STRIDED_OPERATIONS 3   /* lanes two apart or backwards, all of them */
 #define INDEX_SHARE 0.3        /* of a load's index: neighbours share it */

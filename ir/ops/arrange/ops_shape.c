@@ -80,6 +80,16 @@ status build_squeeze(struct op_call *c) {
 
 /* ---- broadcasting ---- */
 
+/* Of a result that reads what it is made of by places that stay inside: no size of it may be below 0. */
+static status check_sizes(struct op_call *c, int rank, const dim *dims) {
+  struct kb guard;
+  guard_begin(&guard, c);
+  for (int i = 0; i < rank; i++)
+    if (dim_less(op_dims(c), dims[i], op_dim(c, 0)) < 0)
+      kb_check(&guard, kb_le(&guard, kb_int(&guard, 0), kb_dim(&guard, dims[i])), INVALID_ARGUMENT, "Dimension %d must be >= 0",
+               kb_dim(&guard, dims[i]), NO_EXPR);
+  return guard_finish(&guard);
+}
 status build_broadcast_to(struct op_call *c) {
   value_id x, shape;
   TRY(op_input(c, 0, &x));
@@ -93,6 +103,7 @@ status build_broadcast_to(struct op_call *c) {
   for (int i = 0; i < v.rank; i++)
     if (op_broadcast_into(c, v.dims[i], dims[rank - v.rank + i]) != OK)
       return fail(INVALID_ARGUMENT, "Incompatible shapes: %s vs. %s", op_shape_text(c, v.rank, v.dims), op_shape_text(c, rank, dims));
+  TRY(check_sizes(c, rank, dims));
   struct kb kb;
   kb_begin(&kb, c, v.dtype);
   uint32_t a = kb_in(&kb, x), o = kb_out(&kb, v.dtype, rank, dims);
