@@ -23,8 +23,7 @@ enum touch { TOUCH_NONE, TOUCH_READ, TOUCH_UPDATE };
 enum touch node_touch(const struct flow_node *node, uint32_t i, uint32_t *var);
 uint32_t node_touch_count(const struct flow_node *node); /* numbers i to ask for; some are TOUCH_NONE */
 bool node_updates(const struct flow_node *node);
-/* The variables that the nodes of a region, and of regions in it, touch: calls back for each. */
-/* Those of a node and of what is in its regions. */
+/* The variables that a node and what is in its regions touch: calls back for each; and those of all nodes of a flow. */
 void node_touches(const struct flow_node *node, void (*found)(void *self, uint32_t var, enum touch touch), void *self);
 void flow_touches(const struct flow *flow, void (*found)(void *self, uint32_t var, enum touch touch), void *self);
 

@@ -1,9 +1,9 @@
 /* kernel_family.h: kernels that differ in numbers alone, as one kernel that is told them.
  *
- * Only of kernels for which no number decides how their code is written: nests of par loops with no loop inside; of sums that are no products
- * places alone may differ. Numbers that may differ
- * are sizes from KERNEL_SIZE_MIN on, places in an index, and constants of a value; what indices are multiplied or divided by, shifts,
- * exponents and divisors stay what they are, as code for a known one is better. */
+ * Only of kernels for which no number decides how their code is written: nests of par loops with no loop inside; of sums that are no
+ * products places alone may differ. Numbers that may differ are sizes from KERNEL_SIZE_MIN on, places in an index, and constants of a
+ * value; what indices are multiplied or divided by, shifts, exponents and divisors stay what they are, as code for a known one is
+ * better. */
 #ifndef TFC_COMPILER_KERNEL_FAMILY_H
 #define TFC_COMPILER_KERNEL_FAMILY_H
 

@@ -255,7 +255,7 @@ void nest_next(struct nest *n) {
 
 /* ---- nests that share loops ---- */
 
-/* Constant outermost par loops, one the only statement of another, that all nests have alike; the first may turn as often as a size says. */
+/* Constant outermost par loops, one the only statement of another, that all nests have alike; the first may be of a size. */
 static int common_loops(const struct kernel *k) {
   int common = STEP_LOOPS;
   for (const struct stmt *top = k->body; top; top = top->next) {

@@ -13,7 +13,6 @@
 #define DEPTH_MAX 8            /* of an index: what is deeper may be made of itself many times */
 #define FAR (INT64_C(1) << 60) /* no number is */
 #define TURNS_MIN 8            /* of the loops around: they are what threads share */
-#define PART_OPERATIONS 4      /* of a loop that begins once more */
 
 struct ranges {
   const struct nest *n;
@@ -170,7 +169,8 @@ static bool find_points(struct ranges *r, int loop) {
 
 /* ---- what it costs ---- */
 
-/* Loops around the statement at hand. */
+/* Operations, as cost.h has them, each as often as the innermost loop that it hangs on turns: what a cut gains is that less hangs on that
+ * one. (vectors.h counts what stands inside of a loop for each of its turns.) Loops around the statement at hand: */
 struct turns {
   const struct kernel *k;
   const struct kernel_uses *uses;
@@ -221,7 +221,7 @@ static double loop_cost(struct turns *t, const struct stmt *s) {
   t->trips[t->count + 1] = t->trips[t->count] * (is_lanes ? ceil(trips / (t->vector_bytes / 4)) : trips);
   t->count++;
   t->lanes = s->loop == LOOP_PAR ? t->count : t->lanes;
-  double sum = PART_OPERATIONS * t->trips[t->count - 1] + block_cost(t, s->body);
+  double sum = PAR_OPERATIONS * t->trips[t->count - 1] + block_cost(t, s->body);
   t->count--;
   t->lanes = around;
   return sum;

@@ -171,8 +171,8 @@ static uint32_t rows_together(const struct chooser *c, const struct chain *chain
       return n;
   return most;
 }
-/* Operations of an iteration. An open number of them is a guess, often many times too high: vectors whose lanes are loaded one by one, which
- * gain little in any case, then count as more than they are said to cost. */
+/* Operations of an iteration. An open number of them is a guess, often many times too high: vectors whose lanes are loaded one by one,
+ * which gain little in any case, then count as more than they are said to cost. */
 static double lanes_cost(const struct chooser *c, const struct chain *chain, int group, const struct vector_plan *plan) {
   bool is_known = true;
   for (int i = chain->groups[group].first; i <= chain->groups[group].last; i++)

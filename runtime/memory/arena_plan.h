@@ -39,8 +39,9 @@ struct arena_item {
 /* First fit, the largest first; offsets are multiples of 64. Returns the bytes needed. */
 uint64_t arena_place(struct arena_item *items, uint32_t count);
 
-/* symbol_count values at symbols. A shape that is not possible is an error where the step is sure to need it; else what makes it fails, when
- * it runs: the branch that a condition does not take has any sizes. shared_line_ns: what it costs a thread to write a cache line that another one has read. */
+/* symbol_count values at symbols. A shape that is not possible is an error where the step is sure to need it; else what makes it fails,
+ * when it runs: the branch that a condition does not take has any sizes. shared_line_ns: what it costs a thread to write a cache line that
+ * another one has read. */
 status arena_plan_create(const struct program *program, const struct program_part *part, const struct kernel_code *kernels,
                          const int64_t *symbols, uint32_t symbol_count, int64_t shared_line_ns, struct arena_plan **out);
 void arena_plan_destroy(struct arena_plan *plan);

@@ -165,7 +165,7 @@ static size_t lay_out(struct machine *m, char *room, size_t count) {
 status regex_match(const struct regex *regex, const char *text, size_t size, size_t from, bool full, bool *found,
                    struct regex_span *groups) {
   size_t count = regex->code.count;
-  struct machine m = {.regex = regex, .text = text, .size = size, .places = 0};
+  struct machine m = {.regex = regex, .text = text, .size = size};
   if (groups)
     m.places = regex->groups < REGEX_GROUPS ? 2 * ((size_t)regex->groups + 1) : PLACES;
   size_t bytes = lay_out(&m, NULL, count);

@@ -3,11 +3,6 @@
  * in LAPACK's xLABRD). */
 #include "ir/ops/linalg/bidiagonal.h"
 
-/* Opens a loop over start .. count - 1. */
-static expr_id loop_from(struct kb *kb, enum loop_kind kind, expr_id start, expr_id count) {
-  return kb_add(kb, start, kb_for(kb, kind, kb_sub(kb, count, start)));
-}
-
 /* One step: what waits is the reflection k from the right, M's columns j become M_j - conj(tau u_j) y with y the sum in row `now`. */
 struct step {
   struct kb *kb;

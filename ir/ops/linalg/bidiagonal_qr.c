@@ -18,7 +18,6 @@ struct band {
 };
 
 static struct element num(struct kb *kb, double v) { return f_const_as(&kb->f, DTYPE_DOUBLE, v); }
-static expr_id less(struct kb *kb, struct element a, struct element b) { return f_binary(&kb->f, SCALAR_LT, a, b).re; }
 static struct element size_of(struct kb *kb, struct element e) { return f_unary(&kb->f, SCALAR_ABS, e); }
 static struct element root_of(struct kb *kb, struct element e) { return f_unary(&kb->f, SCALAR_SQRT, e); }
 static struct element smaller(struct kb *kb, struct element a, struct element b) { return f_binary(&kb->f, SCALAR_MIN, a, b); }
@@ -36,8 +35,8 @@ struct turn {
 };
 static struct turn turn_of(struct kb *kb, struct element f, struct element g) {
   struct element square = e_now(kb, e_add(kb, e_mul(kb, f, f), e_mul(kb, g, g))), one = num(kb, 1);
-  struct element lost = real_element(less(kb, square, num(kb, LOST)));
-  struct element root = e_now(kb, root_of(kb, square)), negative = real_element(less(kb, f, num(kb, 0)));
+  struct element lost = real_element(e_lt(kb, square, num(kb, LOST)));
+  struct element root = e_now(kb, root_of(kb, square)), negative = real_element(e_lt(kb, f, num(kb, 0)));
   struct element signed_root = f_select(&kb->f, negative, f_unary(&kb->f, SCALAR_NEG, root), root);
   struct element length = e_now(kb, f_select(&kb->f, lost, one, signed_root));
   struct element c = f_select(&kb->f, lost, one, e_div(kb, f, length)), s = f_select(&kb->f, lost, num(kb, 0), e_div(kb, g, length));
@@ -61,7 +60,7 @@ static struct element shift_of(const struct band *b, expr_id last) {
 static void shifted_step(const struct band *b, expr_id first, expr_id last, struct element shift) {
   struct kb *kb = b->kb;
   expr_id one = kb_int(kb, 1);
-  struct element top = e_now(kb, diagonal(b, first)), positive = real_element(less(kb, num(kb, 0), top));
+  struct element top = e_now(kb, diagonal(b, first)), positive = real_element(e_lt(kb, num(kb, 0), top));
   struct element sign = f_select(&kb->f, positive, num(kb, 1), num(kb, -1));
   struct element start = e_mul(kb, e_sub(kb, size_of(kb, top), shift), e_add(kb, sign, e_div(kb, shift, top)));
   struct accumulator f = acc_begin(kb, start), g = acc_begin(kb, above(b, first)), d = acc_begin(kb, top);
@@ -118,7 +117,7 @@ static void step(const struct band *b, expr_id first, expr_id last, struct eleme
   sweep_begin(b->s, first, kb_sub(kb, last, first));
   struct element shift = shift_of(b, last), top = e_now(kb, diagonal(b, first)), epsilon = num(kb, DBL_EPSILON);
   struct element worth = e_mul(kb, epsilon, e_mul(kb, top, top));
-  expr_id shifts = kb_and(kb, less(kb, b->limit, least), less(kb, worth, e_mul(kb, shift, shift)));
+  expr_id shifts = kb_and(kb, e_lt(kb, b->limit, least), e_lt(kb, worth, e_mul(kb, shift, shift)));
   kb_if(kb, shifts);
   shifted_step(b, first, last, shift);
   kb_else(kb);
@@ -135,7 +134,7 @@ static struct element find_block(const struct band *b, uint32_t start) {
   struct accumulator least = acc_begin(kb, size_of(kb, diagonal(b, kb_get(kb, start))));
   kb_while(kb, kb_get(kb, more));
   expr_id before = kb_get(kb, kb_local(kb, kb_sub(kb, kb_get(kb, start), one)));
-  kb_set(kb, more, less(kb, b->limit, size_of(kb, above(b, before))));
+  kb_set(kb, more, e_lt(kb, b->limit, size_of(kb, above(b, before))));
   kb_if(kb, kb_get(kb, more));
   kb_set(kb, start, before);
   acc_set(kb, &least, smaller(kb, acc_get(kb, &least), size_of(kb, diagonal(b, before))));
@@ -168,7 +167,7 @@ static void sort_values(const struct band *b) {
   struct accumulator top = acc_begin(kb, diagonal(b, i));
   expr_id next = kb_add(kb, i, kb_int(kb, 1)), j = kb_add(kb, next, kb_for(kb, LOOP_SEQ, kb_sub(kb, b->n, next)));
   struct element value = e_now(kb, diagonal(b, j));
-  expr_id better = kb_get(kb, kb_local(kb, less(kb, acc_get(kb, &top), value)));
+  expr_id better = kb_get(kb, kb_local(kb, e_lt(kb, acc_get(kb, &top), value)));
   kb_set(kb, best, expr_select(kb->k, better, j, kb_get(kb, best)));
   acc_set(kb, &top, f_select(&kb->f, real_element(better), value, acc_get(kb, &top)));
   kb_close(kb, 1);
@@ -185,7 +184,7 @@ static void make_positive(const struct band *b) {
   struct kb *kb = b->kb;
   expr_id i = kb_for(kb, LOOP_SEQ, b->n);
   struct element value = e_now(kb, diagonal(b, i));
-  kb_if(kb, less(kb, value, num(kb, 0)));
+  kb_if(kb, e_lt(kb, value, num(kb, 0)));
   put_diagonal(b, i, f_unary(&kb->f, SCALAR_NEG, value));
   if (b->s->matrices) {
     const struct matrix *v = &b->s->rotated[1];

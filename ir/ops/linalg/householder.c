@@ -3,14 +3,11 @@
 
 #include <float.h>
 
-static expr_id less(struct kb *kb, struct element a, struct element b) { return f_binary(&kb->f, SCALAR_LT, a, b).re; }
-
 static struct element square_of(struct kb *kb, struct element e) { return f_real(e_mul(kb, e, f_conj(&kb->f, e))); }
 
 /* Opens a loop over the rows behind the first; closed by the caller. */
 static expr_id tail_loop_of(struct kb *kb, enum loop_kind kind, expr_id start, expr_id count) {
-  expr_id next = kb_add(kb, start, kb_int(kb, 1));
-  return kb_add(kb, next, kb_for(kb, kind, kb_sub(kb, count, next)));
+  return loop_from(kb, kind, kb_add(kb, start, kb_int(kb, 1)), count);
 }
 static expr_id tail_loop(struct kb *kb, expr_id start, expr_id count) { return tail_loop_of(kb, LOOP_SEQ, start, count); }
 
@@ -44,14 +41,14 @@ static struct row_reflection reflect_line(struct kb *kb, const struct line *l) {
   struct element first = e_now(kb, line_get(l, l->start));
   struct accumulator tau = acc_begin(kb, f_const_as(&kb->f, dtype, 0)), multiple = acc_begin(kb, f_real(first));
   struct accumulator divisor = acc_begin(kb, f_const_as(&kb->f, dtype, 1));
-  expr_id needed = less(kb, tiny, acc_get(kb, &tail));
+  expr_id needed = e_lt(kb, tiny, acc_get(kb, &tail));
   if (dtype_is_complex(dtype)) {
     struct element im = f_imag(&kb->f, first);
-    needed = expr_binary(kb->k, SCALAR_OR, needed, less(kb, tiny, e_mul(kb, im, im)));
+    needed = expr_binary(kb->k, SCALAR_OR, needed, e_lt(kb, tiny, e_mul(kb, im, im)));
   }
   kb_if(kb, needed);
   struct element length = e_now(kb, f_unary(&kb->f, SCALAR_SQRT, e_add(kb, square_of(kb, first), acc_get(kb, &tail))));
-  struct element negative = real_element(less(kb, f_real(first), zero));
+  struct element negative = real_element(e_lt(kb, f_real(first), zero));
   acc_set(kb, &multiple, f_select(&kb->f, negative, length, f_unary(&kb->f, SCALAR_NEG, length)));
   struct element b = acc_get(kb, &multiple);
   acc_set(kb, &divisor, e_sub(kb, first, b));

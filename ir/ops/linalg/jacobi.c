@@ -8,7 +8,6 @@
 static struct element num(struct kb *kb, double v) { return f_const_as(&kb->f, dtype_real(kb->f.dtype), v); }
 static bool is_double(const struct kb *kb) { return dtype_real(kb->f.dtype) == DTYPE_DOUBLE; }
 static struct element smallest(struct kb *kb) { return num(kb, is_double(kb) ? DBL_MIN : FLT_MIN); }
-static expr_id less(struct kb *kb, struct element a, struct element b) { return f_binary(&kb->f, SCALAR_LT, a, b).re; }
 static struct element size_of(struct kb *kb, struct element e) { return f_norm(&kb->f, e); }
 static struct element square_of(struct kb *kb, struct element e) { return f_real(e_mul(kb, e, f_conj(&kb->f, e))); }
 static struct element root_of(struct kb *kb, struct element e) { return f_unary(&kb->f, SCALAR_SQRT, e); }
@@ -16,20 +15,6 @@ static struct element negative(struct kb *kb, struct element e) { return f_unary
 static struct element larger(struct kb *kb, struct element a, struct element b) { return f_binary(&kb->f, SCALAR_MAX, a, b); }
 
 /* ---- QR with column exchanges: the longest rest of a column comes next ---- */
-
-static void set_identity(struct kb *kb, const struct matrix *m, expr_id rows, expr_id columns) {
-  expr_id i = kb_for(kb, LOOP_SEQ, rows), j = kb_for(kb, LOOP_SEQ, columns);
-  struct element same = real_element(expr_binary(kb->k, SCALAR_EQ, i, j));
-  matrix_put(m, i, j, f_select(&kb->f, same, num(kb, 1), num(kb, 0)));
-  kb_close(kb, 2);
-}
-static void exchange(struct kb *kb, const struct matrix *m, expr_id rows, expr_id i, expr_id j) {
-  expr_id k = kb_for(kb, LOOP_SEQ, rows);
-  struct element a = matrix_take(m, k, i), b = matrix_take(m, k, j);
-  matrix_put(m, k, i, b);
-  matrix_put(m, k, j, a);
-  kb_close(kb, 1);
-}
 
 static expr_id longest_column(struct kb *kb, const struct pivoted_qr *d, expr_id k) {
   struct accumulator longest = acc_begin(kb, num(kb, -1));
@@ -39,7 +24,7 @@ static expr_id longest_column(struct kb *kb, const struct pivoted_qr *d, expr_id
   expr_id i = kb_add(kb, k, kb_for(kb, LOOP_SEQ, kb_sub(kb, d->rows, k)));
   acc_add(kb, &square, square_of(kb, matrix_get(&d->a, i, j)));
   kb_close(kb, 1);
-  expr_id better = less(kb, acc_get(kb, &longest), acc_get(kb, &square));
+  expr_id better = e_lt(kb, acc_get(kb, &longest), acc_get(kb, &square));
   kb_set(kb, which, expr_select(kb->k, better, j, kb_get(kb, which)));
   acc_set(kb, &longest, f_select(&kb->f, real_element(better), acc_get(kb, &square), acc_get(kb, &longest)));
   kb_close(kb, 1);
@@ -48,12 +33,12 @@ static expr_id longest_column(struct kb *kb, const struct pivoted_qr *d, expr_id
 
 void pivoted_qr(struct kb *kb, const struct pivoted_qr *d) {
   expr_id one = kb_int(kb, 1), zero = kb_int(kb, 0);
-  set_identity(kb, &d->p, d->columns, d->columns);
-  set_identity(kb, &d->q, d->rows, d->q_columns);
+  matrix_set_identity(&d->p, d->columns, d->columns);
+  matrix_set_identity(&d->q, d->rows, d->q_columns);
   expr_id k = kb_for(kb, LOOP_SEQ, d->columns), next = kb_add(kb, k, one), other = longest_column(kb, d, k);
   kb_if(kb, expr_binary(kb->k, SCALAR_NE, k, other));
-  exchange(kb, &d->a, d->rows, k, other);
-  exchange(kb, &d->p, d->columns, k, other);
+  matrix_exchange_columns(&d->a, d->rows, k, other);
+  matrix_exchange_columns(&d->p, d->columns, k, other);
   kb_close(kb, 1);
   struct reflection r = reflect_column(kb, &d->a, k, k, d->rows);
   matrix_put(&d->tau, zero, k, r.tau);
@@ -109,7 +94,7 @@ static struct element at(const struct turn *t, expr_id i, expr_id j) { return ma
 static void straighten(const struct turn *t, expr_id i, expr_id j, bool by_row) {
   struct kb *kb = t->kb;
   struct element e = matrix_take(t->w, i, j);
-  kb_if(kb, less(kb, smallest(kb), f_unary(&kb->f, SCALAR_ABS, f_imag(&kb->f, e))));
+  kb_if(kb, e_lt(kb, smallest(kb), f_unary(&kb->f, SCALAR_ABS, f_imag(&kb->f, e))));
   struct element z = e_now(kb, e_div(kb, size_of(kb, e), e));
   scale_line(t, t->w, t->n, by_row, by_row ? i : j, z);
   if (by_row)
@@ -146,18 +131,18 @@ static void diagonalize_block(const struct turn *t) {
   struct element c = e_now(kb, f_real(at(t, t->q, t->p))), d = e_now(kb, f_real(at(t, t->q, t->q)));
   struct element one = num(kb, 1), zero = num(kb, 0), tiny = smallest(kb);
   struct element sum = e_now(kb, e_add(kb, a, d)), difference = e_now(kb, e_sub(kb, c, b));
-  struct element symmetric = real_element(less(kb, f_unary(f, SCALAR_ABS, difference), tiny));
+  struct element symmetric = real_element(e_lt(kb, f_unary(f, SCALAR_ABS, difference), tiny));
   struct element u = e_div(kb, sum, f_select(f, symmetric, one, difference)), h = e_now(kb, root_of(kb, e_add(kb, one, e_mul(kb, u, u))));
   struct element c1 = e_now(kb, f_select(f, symmetric, one, e_div(kb, u, h))),
                  s1 = e_now(kb, f_select(f, symmetric, zero, e_div(kb, one, h)));
   struct element x = e_now(kb, e_add(kb, e_mul(kb, c1, a), e_mul(kb, s1, c))), y = e_now(kb, e_add(kb, e_mul(kb, c1, b), e_mul(kb, s1, d)));
   struct element z = e_now(kb, e_sub(kb, e_mul(kb, c1, d), e_mul(kb, s1, b)));
-  struct element size = f_unary(f, SCALAR_ABS, y), twice = e_add(kb, size, size), none = real_element(less(kb, twice, tiny));
+  struct element size = f_unary(f, SCALAR_ABS, y), twice = e_add(kb, size, size), none = real_element(e_lt(kb, twice, tiny));
   struct element tau = e_now(kb, e_div(kb, e_sub(kb, x, z), f_select(f, none, one, twice)));
-  struct element w = root_of(kb, e_add(kb, e_mul(kb, tau, tau), one)), positive = real_element(less(kb, zero, tau));
+  struct element w = root_of(kb, e_add(kb, e_mul(kb, tau, tau), one)), positive = real_element(e_lt(kb, zero, tau));
   struct element tangent = e_now(kb, e_div(kb, one, f_select(f, positive, e_add(kb, tau, w), e_sub(kb, tau, w))));
   struct element n = e_now(kb, e_div(kb, one, root_of(kb, e_add(kb, e_mul(kb, tangent, tangent), one))));
-  struct element sign = f_select(f, real_element(less(kb, y, zero)), num(kb, -1), one);
+  struct element sign = f_select(f, real_element(e_lt(kb, y, zero)), num(kb, -1), one);
   struct element c2 = e_now(kb, f_select(f, none, one, n)),
                  s2 = f_select(f, none, zero, negative(kb, e_mul(kb, e_mul(kb, sign, tangent), n)));
   s2 = e_now(kb, s2);
@@ -176,7 +161,7 @@ static struct element threshold(struct kb *kb, const struct accumulator *largest
 static expr_id is_coupled(const struct turn *t, const struct accumulator *largest) {
   struct kb *kb = t->kb;
   struct element coupling = larger(kb, size_of(kb, at(t, t->p, t->q)), size_of(kb, at(t, t->q, t->p)));
-  return less(kb, threshold(kb, largest), coupling);
+  return e_lt(kb, threshold(kb, largest), coupling);
 }
 static void note_diagonal(const struct turn *t, const struct accumulator *largest) {
   struct kb *kb = t->kb;
@@ -189,7 +174,7 @@ static void make_positive(const struct turn *t) {
   struct kb *kb = t->kb;
   expr_id i = kb_for(kb, LOOP_SEQ, t->n);
   struct element e = matrix_take(t->w, i, i), size = e_now(kb, size_of(kb, e));
-  kb_if(kb, less(kb, num(kb, 0), size));
+  kb_if(kb, e_lt(kb, num(kb, 0), size));
   scale_line(t, t->left, t->left_rows, false, i, e_now(kb, e_div(kb, e, size)));
   matrix_put(t->w, i, i, size);
   kb_close(kb, 2);

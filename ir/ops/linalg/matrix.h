@@ -42,6 +42,26 @@ static inline struct element matrix_take(const struct matrix *m, expr_id row, ex
   return acc_get(m->kb, &a);
 }
 
+/* Ones on the diagonal, zeros elsewhere. */
+static inline void matrix_set_identity(const struct matrix *m, expr_id rows, expr_id columns) {
+  enum dtype dtype = dtype_real(m->kb->k->buffers.items[m->buffer].dtype);
+  expr_id i = kb_for(m->kb, LOOP_SEQ, rows), j = kb_for(m->kb, LOOP_SEQ, columns);
+  struct element same = real_element(expr_binary(m->kb->k, SCALAR_EQ, i, j));
+  matrix_put(m, i, j, f_select(&m->kb->f, same, f_const_as(&m->kb->f, dtype, 1), f_const_as(&m->kb->f, dtype, 0)));
+  kb_close(m->kb, 2);
+}
+static inline void matrix_exchange_columns(const struct matrix *m, expr_id rows, expr_id i, expr_id j) {
+  expr_id k = kb_for(m->kb, LOOP_SEQ, rows);
+  struct element a = matrix_take(m, k, i), b = matrix_take(m, k, j);
+  matrix_put(m, k, i, b);
+  matrix_put(m, k, j, a);
+  kb_close(m->kb, 1);
+}
+/* Opens a loop over from .. end - 1. */
+static inline expr_id loop_from(struct kb *kb, enum loop_kind kind, expr_id from, expr_id end) {
+  return kb_add(kb, from, kb_for(kb, kind, kb_sub(kb, end, from)));
+}
+
 /* What a row of n elements takes in a matrix of the kernel's own: an odd multiple of 8, so that a column's elements do not meet in a few
  * sets of the caches; of matrices that are known to be small, which may be many, no more than it has. */
 static inline dim matrix_row(struct op_call *c, dim n) {
@@ -55,6 +75,7 @@ static inline struct element e_sub(struct kb *kb, struct element a, struct eleme
 static inline struct element e_add(struct kb *kb, struct element a, struct element b) { return f_binary(&kb->f, SCALAR_ADD, a, b); }
 static inline struct element e_mul(struct kb *kb, struct element a, struct element b) { return f_binary(&kb->f, SCALAR_MUL, a, b); }
 static inline struct element e_div(struct kb *kb, struct element a, struct element b) { return f_binary(&kb->f, SCALAR_DIV, a, b); }
+static inline expr_id e_lt(struct kb *kb, struct element a, struct element b) { return f_binary(&kb->f, SCALAR_LT, a, b).re; }
 static inline struct element e_now(struct kb *kb, struct element e) {
   struct accumulator a = acc_begin(kb, e);
   return acc_get(kb, &a);

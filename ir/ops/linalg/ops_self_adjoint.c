@@ -20,7 +20,6 @@ struct eigen {
 
 static struct element num(struct kb *kb, double v) { return f_const_as(&kb->f, dtype_real(kb->f.dtype), v); }
 static bool is_double(const struct kb *kb) { return dtype_real(kb->f.dtype) == DTYPE_DOUBLE; }
-static expr_id less(struct kb *kb, struct element a, struct element b) { return f_binary(&kb->f, SCALAR_LT, a, b).re; }
 static struct element size_of(struct kb *kb, struct element e) { return f_unary(&kb->f, SCALAR_ABS, e); }
 /* Beside a matrix whose largest element is 1, less than this is nothing; its square is a normal number. */
 static double least(const struct kb *kb) { return is_double(kb) ? 1e-140 : 1e-15; }
@@ -42,7 +41,7 @@ static struct element shift_of(const struct eigen *t, expr_id end) {
   struct element last = get(t, DIAGONAL, end), e = get(t, BELOW, before), size = size_of(kb, e);
   struct element td = e_now(kb, e_mul(kb, e_sub(kb, get(t, DIAGONAL, before), last), num(kb, 0.5)));
   struct element h = e_now(kb, f_norm(f, (struct element){td.re, e.re})),
-                 signed_h = f_select(f, real_element(less(kb, num(kb, 0), td)), h, f_unary(f, SCALAR_NEG, h));
+                 signed_h = f_select(f, real_element(e_lt(kb, num(kb, 0), td)), h, f_unary(f, SCALAR_NEG, h));
   struct element part = e_div(kb, e, e_div(kb, e_add(kb, td, signed_h), e));
   struct element none = real_element(is_zero(kb, e)), flat = real_element(is_zero(kb, td));
   return e_now(kb, e_sub(kb, last, f_select(f, flat, size, f_select(f, none, num(kb, 0), part))));
@@ -90,7 +89,7 @@ static void qr_step(const struct eigen *t, expr_id start, expr_id end) {
   expr_id k = kb_add(kb, start, kb_for(kb, LOOP_SEQ, kb_sub(kb, end, start)));
   struct element x = acc_get(kb, &w.x), z = acc_get(kb, &w.z), limit = num(kb, least(kb) * least(kb));
   struct element square = e_now(kb, e_add(kb, e_mul(kb, x, x), e_mul(kb, z, z)));
-  kb_if(kb, expr_binary(kb->k, SCALAR_OR, is_zero(kb, z), less(kb, square, limit))); /* nothing is left to chase */
+  kb_if(kb, expr_binary(kb->k, SCALAR_OR, is_zero(kb, z), e_lt(kb, square, limit))); /* nothing is left to chase */
   sweep_put(&t->vectors, 0, k, num(kb, 1), num(kb, 0));
   kb_else(kb);
   rotate(t, &w, e_now(kb, f_unary(&kb->f, SCALAR_SQRT, square)), start, end, k);
@@ -106,7 +105,7 @@ static void drop_small(const struct eigen *t, expr_id start, expr_id end) {
   struct element e = get(t, BELOW, i), scaled = e_mul(kb, e, num(kb, is_double(kb) ? 1 / DBL_EPSILON : 1 / FLT_EPSILON));
   struct element around = e_add(kb, size_of(kb, get(t, DIAGONAL, i)), size_of(kb, get(t, DIAGONAL, next)));
   expr_id small = f_binary(&kb->f, SCALAR_LE, e_mul(kb, scaled, scaled), around).re;
-  small = expr_binary(kb->k, SCALAR_OR, less(kb, size_of(kb, e), num(kb, least(kb))), small);
+  small = expr_binary(kb->k, SCALAR_OR, e_lt(kb, size_of(kb, e), num(kb, least(kb))), small);
   put(t, BELOW, i, f_select(&kb->f, real_element(small), num(kb, 0), e));
   kb_close(kb, 1);
 }
@@ -148,7 +147,7 @@ static void sort_values(const struct eigen *t) {
   expr_id i = kb_for(kb, LOOP_SEQ, t->n);
   uint32_t best = kb_local(kb, i);
   expr_id j = kb_add(kb, i, kb_for(kb, LOOP_SEQ, kb_sub(kb, t->n, i))), held = kb_get(kb, best);
-  kb_set(kb, best, expr_select(kb->k, less(kb, get(t, DIAGONAL, j), get(t, DIAGONAL, held)), j, held));
+  kb_set(kb, best, expr_select(kb->k, e_lt(kb, get(t, DIAGONAL, j), get(t, DIAGONAL, held)), j, held));
   kb_close(kb, 1);
   expr_id other = kb_get(kb, best);
   kb_if(kb, expr_binary(kb->k, SCALAR_NE, i, other));
@@ -248,7 +247,7 @@ status build_self_adjoint_eig(struct op_call *c) {
   enter_batch(&kb, &w, at);
   w.t.n = kb_dim(&kb, x.dims[x.rank - 1]);
   struct element scale = copy_scaled(&kb, &from, &w.t.a, w.t.n);
-  kb_check(&kb, less(&kb, scale, num(&kb, INFINITY)), INVALID_ARGUMENT, unsuccessful, NO_EXPR, NO_EXPR);
+  kb_check(&kb, e_lt(&kb, scale, num(&kb, INFINITY)), INVALID_ARGUMENT, unsuccessful, NO_EXPR, NO_EXPR);
   decompose(&kb, &w, &vectors, has_vectors, at);
   expr_id i = at[x.rank - 2] = kb_for(&kb, LOOP_SEQ, w.t.n);
   store_as(&kb, e, at, e_mul(&kb, matrix_get(&w.t.band, kb_int(&kb, DIAGONAL), i), scale));

@@ -6,7 +6,6 @@
 
 #include "ir/ops/linalg/matrix.h"
 
-static expr_id less(struct kb *kb, struct element a, struct element b) { return f_binary(&kb->f, SCALAR_LT, a, b).re; }
 static struct element size_of(struct kb *kb, struct element e) { return f_norm(&kb->f, e); }
 static expr_id is_zero(struct kb *kb, struct element e) { return f_binary(&kb->f, SCALAR_EQ, e, f_const_like(&kb->f, e, 0)).re; }
 
@@ -128,7 +127,7 @@ static void eliminate(const struct solver *s, bool exchanges) {
   expr_id i = rows_behind_first(s), before = kb_sub(kb, i, kb_int(kb, 1));
   struct element pivot = upper(s, 0, before);
   if (exchanges) {
-    kb_if(kb, less(kb, size_of(kb, pivot), size_of(kb, given(s, 2, i))));
+    kb_if(kb, e_lt(kb, size_of(kb, pivot), size_of(kb, given(s, 2, i))));
     eliminate_exchanged(s, i);
     kb_else(kb);
   }
@@ -216,14 +215,14 @@ static struct element safe_pivot(const struct solver *s, expr_id i, struct eleme
   acc_set(kb, &largest, f_binary(f, SCALAR_MAX, acc_get(kb, &largest), size_of(kb, matrix_get(&s->x, i, j))));
   kb_close(kb, 1);
   struct element step = f_binary(f, SCALAR_MAX, tolerance, tiny),
-                 negative = real_element(less(kb, f_real(acc_get(kb, &pivot)), f_const_as(f, real, 0)));
+                 negative = real_element(e_lt(kb, f_real(acc_get(kb, &pivot)), f_const_as(f, real, 0)));
   struct accumulator move = acc_begin(kb, f_select(f, negative, f_unary(f, SCALAR_NEG, step), step));
   uint32_t again = kb_local(kb, expr_int(kb->k, DTYPE_BOOL, 1));
-  kb_while(kb, kb_and(kb, kb_get(kb, again), less(kb, size_of(kb, acc_get(kb, &pivot)), one)));
+  kb_while(kb, kb_and(kb, kb_get(kb, again), e_lt(kb, size_of(kb, acc_get(kb, &pivot)), one)));
   struct element size = e_now(kb, size_of(kb, acc_get(kb, &pivot))), top = acc_get(kb, &largest);
-  expr_id below = less(kb, size, tiny);
-  expr_id hopeless = expr_binary(kb->k, SCALAR_OR, is_zero(kb, size), less(kb, size, e_mul(kb, top, tiny)));
-  expr_id overflows = less(kb, e_mul(kb, size, huge), top);
+  expr_id below = e_lt(kb, size, tiny);
+  expr_id hopeless = expr_binary(kb->k, SCALAR_OR, is_zero(kb, size), e_lt(kb, size, e_mul(kb, top, tiny)));
+  expr_id overflows = e_lt(kb, e_mul(kb, size, huge), top);
   kb_if(kb, expr_select(kb->k, below, hopeless, overflows));
   acc_set(kb, &pivot, e_add(kb, acc_get(kb, &pivot), acc_get(kb, &move)));
   acc_set(kb, &move, e_add(kb, acc_get(kb, &move), acc_get(kb, &move)));

@@ -8,7 +8,6 @@
 static struct element num(struct kb *kb, double v) { return f_const_as(&kb->f, kb->f.dtype, v); }
 static struct element size_of(struct kb *kb, struct element e) { return f_unary(&kb->f, SCALAR_ABS, e); }
 static struct element square(struct kb *kb, struct element e) { return e_mul(kb, e, e); }
-static expr_id less(struct kb *kb, struct element a, struct element b) { return f_binary(&kb->f, SCALAR_LT, a, b).re; }
 static expr_id equal(struct kb *kb, expr_id a, expr_id b) { return expr_binary(kb->k, SCALAR_EQ, a, b); }
 static expr_id minus(struct kb *kb, expr_id a, int by) { return kb_sub(kb, a, kb_int(kb, by)); }
 static expr_id now(struct kb *kb, expr_id e) { return kb_get(kb, kb_local(kb, e)); }
@@ -39,9 +38,9 @@ static struct bulge bulge_of(struct kb *kb, const struct element *x, int rows) {
   struct accumulator tau = acc_begin(kb, num(kb, 0)), multiple = acc_begin(kb, x[0]);
   struct element rest = square(kb, x[1]);
   rest = e_now(kb, rows == 3 ? e_add(kb, rest, square(kb, x[2])) : rest);
-  kb_if(kb, less(kb, least(kb), rest));
+  kb_if(kb, e_lt(kb, least(kb), rest));
   struct element length = e_now(kb, f_unary(&kb->f, SCALAR_SQRT, e_add(kb, square(kb, x[0]), rest)));
-  struct element negative = real_element(less(kb, x[0], num(kb, 0)));
+  struct element negative = real_element(e_lt(kb, x[0], num(kb, 0)));
   acc_set(kb, &multiple, f_select(&kb->f, negative, length, f_unary(&kb->f, SCALAR_NEG, length)));
   for (int i = 0; i + 1 < rows; i++)
     acc_set(kb, &tail[i], e_div(kb, x[i + 1], e_sub(kb, x[0], acc_get(kb, &multiple))));
@@ -124,10 +123,10 @@ static void take_one(struct walk *w, expr_id last) {
 /* c and s of the rotation that turns (p, q) into (r, 0); q is not 0. */
 static void rotation_of(struct kb *kb, struct element p, struct element q, struct element *c, struct element *s) {
   struct formula *f = &kb->f;
-  struct element one = num(kb, 1), p_larger = real_element(less(kb, size_of(kb, q), size_of(kb, p)));
+  struct element one = num(kb, 1), p_larger = real_element(e_lt(kb, size_of(kb, q), size_of(kb, p)));
   struct element large = e_now(kb, f_select(f, p_larger, p, q)), t = e_now(kb, e_div(kb, f_select(f, p_larger, q, p), large));
   struct element root = f_unary(f, SCALAR_SQRT, e_add(kb, one, square(kb, t)));
-  root = e_now(kb, f_select(f, real_element(less(kb, large, num(kb, 0))), f_unary(f, SCALAR_NEG, root), root));
+  root = e_now(kb, f_select(f, real_element(e_lt(kb, large, num(kb, 0))), f_unary(f, SCALAR_NEG, root), root));
   struct element near_one = e_now(kb, e_div(kb, one, root)), minus_near = f_unary(f, SCALAR_NEG, near_one);
   *c = e_now(kb, f_select(f, p_larger, near_one, e_mul(kb, t, near_one)));
   *s = e_now(kb, f_select(f, p_larger, f_unary(f, SCALAR_NEG, e_mul(kb, t, near_one)), minus_near));
@@ -150,7 +149,7 @@ static void take_two(struct walk *w, expr_id last) {
   add_to(kb, w->t, last, acc_get(kb, &w->moved));
   add_to(kb, w->t, k, acc_get(kb, &w->moved));
   kb_if(kb, f_binary(&kb->f, SCALAR_LE, zero, q).re);
-  struct element z = e_now(kb, f_unary(&kb->f, SCALAR_SQRT, q)), below = real_element(less(kb, p, zero));
+  struct element z = e_now(kb, f_unary(&kb->f, SCALAR_SQRT, q)), below = real_element(e_lt(kb, p, zero));
   rotation_of(kb, e_now(kb, f_select(&kb->f, below, e_sub(kb, p, z), e_add(kb, p, z))), low, &c, &s);
   expr_id j = kb_add(kb, k, kb_for(kb, LOOP_SEQ, kb_sub(kb, w->n, k)));
   rotate(kb, c, s, w->t, true, k, j);
@@ -188,8 +187,8 @@ static void nearer_shift(struct walk *w, expr_id last) {
   struct kb *kb = w->kb;
   struct element first = acc_get(kb, &w->shift[0]), second = acc_get(kb, &w->shift[1]), product = acc_get(kb, &w->shift[2]);
   struct element half = e_now(kb, e_div(kb, e_sub(kb, second, first), num(kb, 2))), s = e_now(kb, e_add(kb, square(kb, half), product));
-  kb_if(kb, less(kb, num(kb, 0), s));
-  struct element root = e_now(kb, f_unary(&kb->f, SCALAR_SQRT, s)), negative = real_element(less(kb, second, first));
+  kb_if(kb, e_lt(kb, num(kb, 0), s));
+  struct element root = e_now(kb, f_unary(&kb->f, SCALAR_SQRT, s)), negative = real_element(e_lt(kb, second, first));
   root = e_add(kb, f_select(&kb->f, negative, f_unary(&kb->f, SCALAR_NEG, root), root), half);
   struct element by = e_now(kb, e_sub(kb, first, e_div(kb, product, root)));
   move_diagonal(w, last, by);
@@ -242,7 +241,7 @@ static expr_id step_begin(struct walk *w, expr_id start, expr_id last, struct ac
   struct element low = size_of(kb, e_mul(kb, matrix_get(t, m, before), rest));
   struct element around = e_add(kb, size_of(kb, matrix_get(t, before, before)), size_of(kb, here));
   around = e_mul(kb, acc_get(kb, &v[0]), e_add(kb, around, size_of(kb, matrix_get(t, next, next))));
-  expr_id small = now(kb, less(kb, low, e_mul(kb, epsilon(kb), around)));
+  expr_id small = now(kb, e_lt(kb, low, e_mul(kb, epsilon(kb), around)));
   kb_set(kb, search, expr_unary(kb->k, SCALAR_NOT, small));
   kb_set(kb, row, expr_select(kb->k, small, m, before));
   kb_close(kb, 2);
@@ -296,7 +295,7 @@ static struct element largest(struct kb *kb, const struct matrix *t, expr_id n) 
   expr_id i = kb_for(kb, LOOP_SEQ, n), j = kb_for(kb, LOOP_SEQ, n);
   acc_set(kb, &most, larger(kb, acc_get(kb, &most), size_of(kb, matrix_get(t, i, j))));
   kb_close(kb, 2);
-  struct element none = real_element(less(kb, acc_get(kb, &most), least(kb)));
+  struct element none = real_element(e_lt(kb, acc_get(kb, &most), least(kb)));
   return e_now(kb, f_select(&kb->f, none, num(kb, 1), acc_get(kb, &most)));
 }
 static void scale(struct kb *kb, const struct matrix *t, expr_id n, enum scalar_op op, struct element by) {

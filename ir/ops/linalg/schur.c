@@ -8,7 +8,6 @@
 
 static struct element num(struct kb *kb, double v) { return f_const_as(&kb->f, dtype_real(kb->f.dtype), v); }
 static struct element complex_num(struct kb *kb, double v) { return f_const_as(&kb->f, kb->f.dtype, v); }
-static expr_id less(struct kb *kb, struct element a, struct element b) { return f_binary(&kb->f, SCALAR_LT, a, b).re; }
 static expr_id minus(struct kb *kb, expr_id a, int by) { return kb_sub(kb, a, kb_int(kb, by)); }
 /* |re| + |im| */
 static struct element rough_size(struct kb *kb, struct element e) {
@@ -52,7 +51,7 @@ static struct givens givens_of(struct kb *kb, struct element p, struct element q
   struct formula *f = &kb->f;
   struct element ap = e_now(kb, f_norm(f, p)), aq = e_now(kb, f_norm(f, q)), zero = num(kb, 0), one = num(kb, 1);
   struct element no_p = f_binary(f, SCALAR_EQ, ap, zero), no_q = f_binary(f, SCALAR_EQ, aq, zero);
-  struct element length = e_now(kb, f_norm(f, (struct element){ap.re, aq.re})), negative = real_element(less(kb, f_real(p), zero));
+  struct element length = e_now(kb, f_norm(f, (struct element){ap.re, aq.re})), negative = real_element(e_lt(kb, f_real(p), zero));
   struct element h = e_now(kb, f_select(f, negative, f_unary(f, SCALAR_NEG, length), length));
   struct element phase = f_select(f, no_p, complex_num(kb, 1), e_div(kb, p, f_select(f, no_p, one, ap)));
   phase = e_now(kb, phase);
@@ -112,14 +111,14 @@ static struct element near_eigenvalue(struct kb *kb, const struct matrix *t, exp
   struct accumulator one = acc_begin(kb, e_mul(kb, e_add(kb, trace, root), half)),
                      two = acc_begin(kb, e_mul(kb, e_sub(kb, trace, root), half));
   struct element size1 = rough_size(kb, acc_get(kb, &one)), size2 = rough_size(kb, acc_get(kb, &two));
-  kb_if(kb, less(kb, size2, size1)); /* the smaller one from the product, without cancellation */
+  kb_if(kb, e_lt(kb, size2, size1)); /* the smaller one from the product, without cancellation */
   acc_set(kb, &two, e_div(kb, det, acc_get(kb, &one)));
   kb_else(kb);
   kb_if(kb, f_binary(f, SCALAR_NE, size2, num(kb, 0)).re);
   acc_set(kb, &one, e_div(kb, det, acc_get(kb, &two)));
   kb_close(kb, 2);
   struct element first = rough_size(kb, e_sub(kb, acc_get(kb, &one), d)), second = rough_size(kb, e_sub(kb, acc_get(kb, &two), d));
-  struct element nearer = f_select(f, real_element(less(kb, first, second)), acc_get(kb, &one), acc_get(kb, &two));
+  struct element nearer = f_select(f, real_element(e_lt(kb, first, second)), acc_get(kb, &one), acc_get(kb, &two));
   return e_now(kb, e_mul(kb, nearer, size));
 }
 
@@ -192,7 +191,7 @@ static void split_pair(struct kb *kb, const struct matrix *t, const struct matri
   struct element value = {re.re, z.re}, other = {re.re, f_unary(f, SCALAR_NEG, z).re};
   struct element off = e_sub(kb, re, a), length = e_add(kb, e_mul(kb, b, b), e_add(kb, e_mul(kb, off, off), e_mul(kb, z, z)));
   length = e_now(kb, f_unary(f, SCALAR_SQRT, length));
-  struct element turned = f_select(f, real_element(less(kb, b, num(kb, 0))), length, f_unary(f, SCALAR_NEG, length));
+  struct element turned = f_select(f, real_element(e_lt(kb, b, num(kb, 0))), length, f_unary(f, SCALAR_NEG, length));
   struct givens g = {.c = e_now(kb, e_div(kb, f_unary(f, SCALAR_ABS, b), length))};
   g.s = e_now(kb, e_div(kb, (struct element){off.re, z.re}, f_cast(f, f->dtype, turned)));
   rotate_rows(kb, &g, t, k, k, n);

@@ -6,23 +6,6 @@
 #include "ir/ops/linalg/svd.h"
 
 static struct element num(struct kb *kb, double v) { return f_const_as(&kb->f, DTYPE_DOUBLE, v); }
-static expr_id less(struct kb *kb, struct element a, struct element b) { return f_binary(&kb->f, SCALAR_LT, a, b).re; }
-
-static void set_identity(struct kb *kb, const struct matrix *m, dim n) {
-  expr_id i = kb_for_dim(kb, LOOP_SEQ, n), j = kb_for_dim(kb, LOOP_SEQ, n);
-  struct element same = real_element(expr_binary(kb->k, SCALAR_EQ, i, j));
-  matrix_put(m, i, j, f_select(&kb->f, same, num(kb, 1), num(kb, 0)));
-  kb_close(kb, 2);
-}
-
-/* Exchanges columns i and j. */
-static void exchange_columns(struct kb *kb, const struct matrix *m, dim rows, expr_id i, expr_id j) {
-  expr_id k = kb_for_dim(kb, LOOP_SEQ, rows);
-  struct element a = matrix_take(m, k, i), b = matrix_take(m, k, j);
-  matrix_put(m, k, i, b);
-  matrix_put(m, k, j, a);
-  kb_close(kb, 1);
-}
 
 /* The n values at the end of the batch's index, sorted; columns of up to two matrices go with them. */
 struct sorting {
@@ -50,7 +33,7 @@ static void sort_values(struct kb *kb, const struct sorting *s) {
   uint32_t best = kb_local(kb, i);
   expr_id j = kb_add(kb, i, kb_for(kb, LOOP_SEQ, kb_sub(kb, kb_dim(kb, s->n), i)));
   struct element x = value_at(kb, s->values, like, j), y = value_at(kb, s->values, like, kb_get(kb, best));
-  kb_set(kb, best, expr_select(kb->k, s->descending ? less(kb, y, x) : less(kb, x, y), j, kb_get(kb, best)));
+  kb_set(kb, best, expr_select(kb->k, s->descending ? e_lt(kb, y, x) : e_lt(kb, x, y), j, kb_get(kb, best)));
   kb_close(kb, 1);
   expr_id other = kb_get(kb, best);
   kb_if(kb, expr_binary(kb->k, SCALAR_NE, i, other));
@@ -59,7 +42,7 @@ static void sort_values(struct kb *kb, const struct sorting *s) {
   value_put(kb, s->values, like, other, a);
   for (int m = 0; m < 2; m++)
     if (s->columns[m])
-      exchange_columns(kb, s->columns[m], s->rows[m], i, other);
+      matrix_exchange_columns(s->columns[m], kb_dim(kb, s->rows[m]), i, other);
   kb_close(kb, 2);
 }
 
@@ -148,8 +131,8 @@ static void two_sided(struct kb *kb, const struct svd *d, const struct matrix *a
     expr_id i = kb_for(kb, LOOP_SEQ, n), j = kb_for(kb, LOOP_SEQ, n);
     matrix_put(&w, i, j, matrix_get(a, i, j));
     kb_close(kb, 2);
-    set_identity(kb, u, d->n);
-    set_identity(kb, v, d->n);
+    matrix_set_identity(u, kb_dim(kb, d->n), kb_dim(kb, d->n));
+    matrix_set_identity(v, kb_dim(kb, d->n), kb_dim(kb, d->n));
   } else {
     struct pivoted_qr q = {.a = *a,
                            .q = *u,
@@ -190,7 +173,7 @@ static status svd_kernel(struct op_call *c, value_id in, const struct flow_value
   struct matrix from = matrix_of(&kb, a, at), u = matrix_of(&kb, d->u, at), v = matrix_of(&kb, d->v, at);
   struct matrix given = !d->is_square ? matrix_of(&kb, d->small, at) : u;
   struct element largest = svd_copy(&kb, d, &from, &given);
-  kb_if(&kb, less(&kb, largest, num(&kb, INFINITY)));
+  kb_if(&kb, e_lt(&kb, largest, num(&kb, INFINITY)));
   two_sided(&kb, d, &given, &u, &v, at);
   sort_values(&kb, &(struct sorting){.values = d->s, .n = d->n, .descending = true, .columns = {&u, &v}, .rows = {d->m, d->n}});
   kb_else(&kb);

@@ -9,15 +9,11 @@ struct step {
   expr_id k, next, now, later; /* now: the row of sums where w of reflection k is; later: where the next one comes */
 };
 
-/* Opens a loop over start .. n - 1. */
-static expr_id loop_from(const struct step *s, enum loop_kind kind, expr_id start) {
-  return kb_add(s->kb, start, kb_for(s->kb, kind, kb_sub(s->kb, s->t->n, start)));
-}
 static struct element zero_of(struct kb *kb, const struct matrix *m) {
   return f_const_as(&kb->f, kb->k->buffers.items[m->buffer].dtype, 0);
 }
 static void clear(const struct step *s, const struct matrix *m, expr_id row, expr_id start) {
-  expr_id j = loop_from(s, LOOP_PAR, start);
+  expr_id j = loop_from(s->kb, LOOP_PAR, start, s->t->n);
   matrix_put(m, row, j, zero_of(s->kb, m));
   kb_close(s->kb, 1);
 }
@@ -36,7 +32,7 @@ static void take_row(const struct step *s) {
   const struct tridiagonal *t = s->t;
   struct element v = matrix_take(&t->vectors, s->k, s->k), w = matrix_take(&t->sums, s->now, s->k);
   matrix_put(&t->band, kb_int(kb, 0), s->k, f_real(updated(s, s->k, s->k, v, w)));
-  expr_id j = loop_from(s, LOOP_PAR, s->next);
+  expr_id j = loop_from(s->kb, LOOP_PAR, s->next, s->t->n);
   matrix_put(&t->vectors, s->next, j, f_conj(&kb->f, updated(s, s->k, j, v, w)));
   kb_close(kb, 1);
 }
@@ -44,9 +40,9 @@ static void take_row(const struct step *s) {
 static void update_rows(const struct step *s) {
   struct kb *kb = s->kb;
   const struct tridiagonal *t = s->t;
-  expr_id i = loop_from(s, LOOP_SEQ, s->next);
+  expr_id i = loop_from(s->kb, LOOP_SEQ, s->next, s->t->n);
   struct element v = matrix_take(&t->vectors, s->k, i), w = matrix_take(&t->sums, s->now, i), u = matrix_take(&t->vectors, s->next, i);
-  expr_id j = loop_from(s, LOOP_PAR, s->next);
+  expr_id j = loop_from(s->kb, LOOP_PAR, s->next, s->t->n);
   struct element e = updated(s, i, j, v, w), sum = e_add(kb, matrix_get(&t->sums, s->later, j), e_mul(kb, u, f_conj(&kb->f, e)));
   matrix_put(&t->a, i, j, e);
   matrix_put(&t->sums, s->later, j, e_now(kb, sum));
@@ -58,13 +54,13 @@ static void finish_sum(const struct step *s, struct element tau) {
   struct kb *kb = s->kb;
   const struct tridiagonal *t = s->t;
   struct accumulator along = acc_begin(kb, f_real(zero_of(kb, &t->sums)));
-  expr_id j = loop_from(s, LOOP_RED, s->next);
+  expr_id j = loop_from(s->kb, LOOP_RED, s->next, s->t->n);
   struct element product = e_mul(kb, f_conj(&kb->f, matrix_get(&t->vectors, s->next, j)), matrix_get(&t->sums, s->later, j));
   acc_add(kb, &along, f_real(product));
   kb_close(kb, 1);
   struct element half = f_const_like(&kb->f, acc_get(kb, &along), 0.5), square = f_real(e_mul(kb, tau, f_conj(&kb->f, tau)));
   struct element part = e_now(kb, e_mul(kb, e_mul(kb, square, acc_get(kb, &along)), half));
-  j = loop_from(s, LOOP_PAR, s->next);
+  j = loop_from(s->kb, LOOP_PAR, s->next, s->t->n);
   struct element e = e_mul(kb, f_conj(&kb->f, tau), matrix_get(&t->sums, s->later, j));
   matrix_put(&t->sums, s->later, j, e_now(kb, e_sub(kb, e, e_mul(kb, matrix_get(&t->vectors, s->next, j), part))));
   kb_close(kb, 1);

@@ -26,11 +26,16 @@ status build_bundle_make(struct op_call *c) {
   return OK;
 }
 
-/* The rank and dims of component i: from the attribute, else what was put in. */
-static status component_shape(struct op_call *c, const struct object_shapes *o, uint32_t i, int *rank, dim *dims) {
+/* What the attribute says of component i; NULL: no rank. */
+static const struct attr_shape *said_shape(struct op_call *c, uint32_t i) {
   const struct attr_value *said = node_attr(c->node, "output_shapes");
   const struct attr_shape *shape = said && said->kind == ATTR_LIST && i < said->list.count ? &said->list.items[i].shape : NULL;
-  bool noted = o && i < o->count, known = shape && !shape->unknown_rank && shape->rank <= LIMIT_RANK;
+  return shape && !shape->unknown_rank && shape->rank <= LIMIT_RANK ? shape : NULL;
+}
+/* The rank and dims of component i: from the attribute, else what was put in. */
+static status component_shape(struct op_call *c, const struct object_shapes *o, uint32_t i, int *rank, dim *dims) {
+  const struct attr_shape *shape = said_shape(c, i);
+  bool noted = o && i < o->count, known = shape != NULL;
   if (!noted && !known)
     return fail(UNIMPLEMENTED, "the rank of component %u is not known while compiling", i);
   *rank = known ? shape->rank : o->values[i].rank;
@@ -72,8 +77,10 @@ static status check_composite(struct op_call *c, const struct object_shapes *o) 
 
 static bool holds_outputs(struct op_call *c, const struct object_shapes *o) {
   bool same = o->count == c->out_count;
-  for (uint32_t i = 0; same && i < o->count; i++)
-    same = o->values[i].dtype == op_output_dtype(c, i);
+  for (uint32_t i = 0; same && i < o->count; i++) {
+    const struct attr_shape *said = said_shape(c, i);
+    same = o->values[i].dtype == op_output_dtype(c, i) && (!said || said->rank == o->values[i].rank);
+  }
   return same;
 }
 /* Of what it may be the first that fits what is taken; else the first. */
