@@ -283,7 +283,7 @@ static status combined_sizes(struct op_call *c, struct combined *n) {
 struct combined_buffers {
   uint32_t boxes, scores, chosen;   /* per class: which are chosen */
   struct score_queue waiting, best; /* boxes of a class, candidates of an image */
-  uint32_t score, class_of, box_of; /* candidates of an image; no class: -1 */
+  uint32_t score, class_of, box_of; /* candidates of an image */
   uint32_t out_boxes, out_scores, out_classes, out_number;
 };
 
