@@ -22,7 +22,7 @@ static double copy_cycles(const struct kernel *copy, const struct machine *machi
   double bytes = (double)dtype_size(to->dtype);
   for (int d = 0; d < to->rank; d++)
     bytes *= (double)to->dims[d];
-  return conv_copy_cycles(machine, bytes, 0);
+  return conv_copy_cycles(machine, bytes, 0, 0);
 }
 /* Whether what lies side by side in the copy does so in the factor, too: one that is turned products copy by themselves, while they read
  * it. */

@@ -260,7 +260,8 @@ static const char *steps_text(const struct conv *v, const struct form *f) {
 
 /* Of all strips, once. */
 static double copy_cycles(const struct conv *v) {
-  return conv_copy_cycles(v->n->machine, filter_bytes(v), v->is_along ? v->terms * (double)v->width : 0);
+  double apart = v->is_along ? 0 : (double)row_bytes(v);
+  return conv_copy_cycles(v->n->machine, filter_bytes(v), apart, v->is_along ? v->terms * (double)v->width : 0);
 }
 /* Of a filter beyond L2 a strip may stay there while all tiles meet it. Its rows find as many sets as the power of two by which they lie
  * apart leaves. */
@@ -276,11 +277,18 @@ static enum filter_place place_of(const struct conv *v, int64_t vectors) {
 }
 static double tile_cycles(const struct conv *v, int64_t rows, const struct form *f) {
   const struct machine narrow = machine_narrow(v->n->machine, (uint32_t)(v->lanes * (int64_t)dtype_size(v->c->dtype))), *machine = &narrow;
-  if (!v->is_by_channel)
-    return conv_tile_cycles(machine, rows, f->vectors, v->terms, f->is_staged ? FILTER_COPIED : place_of(v, f->vectors));
-  const struct contraction_axis *columns = &v->c->axes[v->columns], *taps = &v->c->axes[v->taps]; /* there are taps: it is under a test */
-  double apart = taps->stride[0] ? fabs((double)columns->stride[0] / (double)taps->stride[0]) : 1;
+  const struct contraction_axis *columns = &v->c->axes[v->columns];
   double bytes = fabs((double)columns->stride[0]) * (double)dtype_size(v->c->dtype);
+  const struct conv_tile tile = {.rows = rows,
+                                 .vectors = f->vectors,
+                                 .terms = v->terms,
+                                 .apart = (double)row_bytes(v),
+                                 .pixels_apart = bytes,
+                                 .place = f->is_staged ? FILTER_COPIED : place_of(v, f->vectors)};
+  if (!v->is_by_channel)
+    return conv_tile_cycles(machine, &tile);
+  const struct contraction_axis *taps = &v->c->axes[v->taps]; /* there are taps: it is under a test */
+  double apart = taps->stride[0] ? fabs((double)columns->stride[0] / (double)taps->stride[0]) : 1;
   return depthwise_tile_cycles(machine, rows, f->vectors, v->terms, (double)taps->extent, apart, bytes);
 }
 static double cycles_of(const struct conv *v, const struct form *f) {

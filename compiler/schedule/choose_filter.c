@@ -294,7 +294,7 @@ static double pairs_cycles(const struct filter *f, const struct blocks *b) {
   double tile = filter_tile_cycles(machine, b->tile, b->vectors, f->pixels / PAIR_TERMS, NULL) * machine->fma_rate / machine->pair_rate;
   double sums = (double)(f->images * divide_up(f->high, b->block) * b->tile * b->vectors) * FILTER_SUM_CYCLES;
   double copied = f->pixels * (double)(b->group + f->width) * PAIR_BYTES;
-  return groups * (tiles * (tile + sums) + conv_copy_cycles(machine, copied, 0));
+  return groups * (tiles * (tile + sums) + conv_copy_cycles(machine, copied, 0, 0));
 }
 /* Rows of a task, whole tiles: not all of them, so that there are tasks enough, and that their sums leave room in L2. */
 static int64_t pairs_rows(const struct filter *f, int64_t tile) {

@@ -234,7 +234,7 @@ void propose_products(const struct nest *n, const struct contraction *c, struct 
     return;
   bool is_far = product_is_far(n->machine, &p.work) && p.work.m >= 8;
   for (const struct tile *t = product_tiles(n->machine); t->rows; t++) {
-    bool may = !is_far || t->vectors == 2; /* what lies far comes in few lines at a time */
+    bool may = !is_far || (t->vectors >= 2 && t->vectors <= product_far_vectors(n->machine));
     if (may && suits(&p, t))
       propose(&p, t, is_far, out);
     if (may)

@@ -17,7 +17,8 @@
 #define MAP_TURNS_MIN 4 /* that run together, where nothing is summed up */
 #define GUESS_SHARE 0.3 /* of what iterations cost one by one */
 #define GUESS_COST 2
-#define WRITTEN_MOST 64 /* operations of a loop among lanes whose turns are written one after the other */
+#define GUESS_COST_APART 6 /* of lanes that store apart: images of a batch, of which there may be four */
+#define WRITTEN_MOST 64    /* operations of a loop among lanes whose turns are written one after the other */
 
 struct chooser {
   struct kernel *k;
@@ -172,12 +173,13 @@ static uint32_t rows_together(const struct chooser *c, const struct chain *chain
   return most;
 }
 /* Operations of an iteration. An open number of them is a guess, often many times too high: vectors whose lanes are loaded one by one,
- * which gain little in any case, then count as more than they are said to cost. */
+ * which gain little in any case, then count as more than they are said to cost; those that store apart do, whatever they gain. */
 static double lanes_cost(const struct chooser *c, const struct chain *chain, int group, const struct vector_plan *plan) {
   bool is_known = true;
   for (int i = chain->groups[group].first; i <= chain->groups[group].last; i++)
     is_known = is_known && expr_is_const(c->k, chain->loops[i]->value, NULL);
-  return plan->cost / trips_of(c, chain, group) * (is_known || plan->share <= GUESS_SHARE ? 1 : GUESS_COST);
+  double guess = is_known ? 1 : plan->has_apart ? GUESS_COST_APART : plan->share <= GUESS_SHARE ? 1 : GUESS_COST;
+  return plan->cost / trips_of(c, chain, group) * guess;
 }
 /* What iterations of another group that will run together with a sum's vectors load alike is loaded once for them. */
 static void share_cost(struct chooser *c, const struct chain *chain, int lanes, struct vector_plan *plan) {

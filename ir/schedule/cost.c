@@ -103,6 +103,7 @@ static double divide_up(double a, double by) { return (double)(((int64_t)a + (in
 bool product_is_far(const struct machine *machine, const struct product_work *w) {
   return w->k * w->width * w->bytes > (double)machine->bytes[LEVEL_L2] / 2;
 }
+int64_t product_far_vectors(const struct machine *machine) { return rates_of(machine)->lost_line > 0 ? 4 : 2; }
 bool product_is_paged(const struct machine *machine, const struct product_work *w) {
   return w->k * w->stride / PAGE_BYTES > rates_of(machine)->pages;
 }
@@ -156,12 +157,10 @@ static bool is_crowded(const struct product_work *w, double stride) {
   int64_t apart = bytes_apart(stride);
   return apart >= LINE_BYTES && w->k > lines_kept(apart, CACHE_WAYS);
 }
+static int crowd_of(int64_t apart) { return apart >= PAGE_BYTES ? CROWD_PAGE : apart >= PAGE_BYTES / 2 ? CROWD_HALF : CROWD_LESS; }
 /* Of a line of the second factor. */
 static double crowded(const struct rates *rates, const struct product_work *w, bool far) {
-  int64_t apart = bytes_apart(w->stride);
-  if (!is_crowded(w, w->stride))
-    return 0;
-  return rates->crowded[far][apart >= PAGE_BYTES ? CROWD_PAGE : apart >= PAGE_BYTES / 2 ? CROWD_HALF : CROWD_LESS];
+  return is_crowded(w, w->stride) ? rates->crowded[far][crowd_of(bytes_apart(w->stride))] : 0;
 }
 /* Lines of so many columns. */
 static double lines_of(const struct machine *machine, const struct product_work *w, double columns) {
@@ -216,26 +215,41 @@ static double held_by_loads(const struct machine *machine, double rows, double v
   double loads = (rows + vectors) / machine->loads, fmas = rows * vectors / machine->fma_rate;
   return tile_loads_hold(machine) && fmas > 0 && loads > fmas ? loads / fmas : 1;
 }
+/* Of a term's lines that L2 has lost; 0: it is not known. */
+static double lost_term(const struct machine *machine, int64_t apart, double lines) {
+  const struct rates *rates = rates_of(machine);
+  return rates->lost_line > 0 ? rates->lost_term[crowd_of(apart)] + lines * rates->lost_line : 0;
+}
+#define LOST_FROM 0.75 /* of L2 */
 /* Of a strip's lines of a term that L2 has lost before the next rows meet them: terms that far apart find few of its sets. */
 static double lost_lines(const struct machine *machine, const struct product_work *w, const struct tile *t) {
-  const struct rates *rates = rates_of(machine);
   int64_t apart = bytes_apart(w->stride);
-  double kept = apart >= LINE_BYTES ? (double)machine->bytes[LEVEL_L2] / (double)apart : w->k;
-  return w->k > kept ? rates->lost_term + lines_of(machine, w, t->vectors * w->lanes) * rates->lost_line : 0;
+  double kept = apart >= LINE_BYTES ? LOST_FROM * (double)machine->bytes[LEVEL_L2] / (double)apart : w->k;
+  double page = product_is_paged(machine, w) ? rates_of(machine)->page : 0;
+  return w->k > kept ? lost_term(machine, apart, lines_of(machine, w, t->vectors * w->lanes)) + page : 0;
 }
+#define ASKED_SHARE 0.985 /* of the peak, where a far factor is asked for: what is near comes for the first time, too */
+#define ASKED_LOAD 0.1    /* a load of a term, beside the hints that ask for a far factor, */
+#define ROWS_FEW 11       /* rows of a tile whose addresses leave registers for those: with more */
+#define ROWS_SHARE 0.12   /* of the multiply-adds' time, */
+static double asked_cycles(const struct product_work *w, const struct tile *t) {
+  return (t->rows + t->vectors) * ASKED_LOAD + (t->rows > ROWS_FEW && !w->is_transposed ? t->rows * t->vectors * ROWS_SHARE : 0);
+}
+#define LOST_SHARE 0.02 /* of those, where multiply-adds take longer */
 double product_tile_cycles(const struct machine *machine, const struct product_work *w, const struct tile *t, bool fetch) {
   const struct rates *rates = rates_of(machine);
   bool far = product_is_far(machine, w);
-  double strips = divide_up(w->width, t->vectors * w->lanes), step = step_cycles(machine, t, STEP_SHARE), line = 0;
+  double strips = divide_up(w->width, t->vectors * w->lanes), step = step_cycles(machine, t, far ? ASKED_SHARE : STEP_SHARE), line = 0,
+         lost = 0;
   double across = across_line(machine, w) + comes_line(machine, w, false) + stream_lines(machine, w, t) * STREAM_LINE_CYCLES;
   step = overlapped(step, lines_of(machine, w, t->vectors * w->lanes) * crowded(rates, w, far) + across);
   if (far) {
     step = step * (row_blocks(machine, w->m, t) > 1 ? rates->far_step : 1) + (fetch ? t->vectors * rates->fetch : 0);
-    double lost = lost_lines(machine, w, t);
+    lost = lost_lines(machine, w, t);
     line = lost > 0 ? 0 : rates->line[fetch];
-    step = overlapped(step, lost);
+    step = overlapped_by(step + (is_half(machine) ? asked_cycles(w, t) : 0), lost, LOST_SHARE);
   }
-  step += product_is_paged(machine, w) ? rates->page : 0;
+  step += product_is_paged(machine, w) && lost == 0 ? rates->page : 0;
   step += w->is_transposed ? rates->across[rows_are_far(machine, w)] + stream_lines(machine, w, t) * rates->stream_wait : 0;
   step /= (w->is_computed ? COMPUTED_SHARE : 1) * aligned_share(machine, w);
   double tile = w->k * step + ends_cycles(machine, t, false);
@@ -395,20 +409,20 @@ double product_block_cycles(const struct machine *machine, const struct product_
 #define PANELS_L2_SHARE 0.4   /* and of the second cache's bandwidth, for a panel that comes from there */
 
 static double panel_share(const struct machine *machine, double rows, double vectors) {
-  if (machine->vector_bytes == 64 && !is_half(machine)) /* hard to keep busy */
+  if (machine->vector_bytes == 64)
     return rates_of(machine)->panel_share;
   return fills_registers(machine, rows, vectors) ? FULL_SHARE : PANELS_SHARE;
 }
 /* Rows of a multiple of 1 KB or so find few sets of the first cache: whether a tile's are more than it keeps a line of. */
-static bool rows_fall_out(const struct product_work *w, double rows, double ways) {
-  int64_t apart = bytes_apart(w->rows_apart);
+static bool rows_fall_out(double rows_apart, double rows, double ways) {
+  int64_t apart = bytes_apart(rows_apart);
   return apart >= LINE_BYTES && rows > lines_kept(apart, ways);
 }
 static double panel_tile_cycles(const struct machine *machine, const struct product_work *w, double rows, double vectors) {
   double step = rows * vectors / (machine->fma_rate * panel_share(machine, rows, vectors));
   double loads = (rows + vectors) / (machine->loads * PANELS_LOADS);
   double bytes = vectors * w->lanes * w->bytes, least = PANELS_LATENCY;
-  step = (step > loads ? step : loads) + (rows_fall_out(w, rows, CACHE_WAYS) ? rows * PANELS_ROW_MISSED : 0);
+  step = (step > loads ? step : loads) + (rows_fall_out(w->rows_apart, rows, CACHE_WAYS) ? rows * PANELS_ROW_MISSED : 0);
   step = overlapped(step, across_line(machine, w) + comes_line(machine, w, false));
   if (bytes * w->k > (double)machine->bytes[LEVEL_L1] / 2)
     least = bytes / (machine->bandwidth[LEVEL_L2] * PANELS_L2_SHARE);
@@ -453,7 +467,7 @@ double product_crossed_cycles(const struct machine *machine, const struct produc
   double squares = work->batch * divide_up(work->width, work->lanes) * divide_up(work->k, work->lanes);
   double each = (vectors > 1 ? CROSSED_SHARE : CROSSED_LOADS) / machine->fma_rate;
   double ways = (double)machine->bytes[LEVEL_L1] / PAGE_BYTES; /* all of them: beside the rows there is but the square */
-  each += rows_fall_out(work, work->m, ways) ? CROSSED_ROW_MISSED : 0;
+  each += rows_fall_out(work->rows_apart, work->m, ways) ? CROSSED_ROW_MISSED : 0;
   return squares * (rates_of(machine)->crossed_square + work->m * work->lanes * each);
 }
 
@@ -515,11 +529,14 @@ double filter_lines_cycles(const struct machine *machine, double pixels, double 
 
 /* ---- convolutions under a test ---- */
 
-#define TERM_SHARE 0.90      /* of the rate at which loads and multiply-adds begin */
-#define TESTED_SHARE 0.40    /* of the peak: each term asks */
-#define PIXELS_SHARE 0.6     /* and at least, without a test, of a filter beyond L2: rows of pixels are few */
-#define BROADCAST_CYCLES 0.1 /* a row's factor, for each vector */
-#define PAIR_BYTES 128       /* that come from beyond the second cache together */
+#define TERM_SHARE 0.90       /* of the rate at which loads and multiply-adds begin, */
+#define HALF_TERM_SHARE 0.98  /* and where it takes two for a multiply-add of 512 bits */
+#define TESTED_SHARE 0.40     /* of the peak: each term asks */
+#define PIXELS_SHARE 0.6      /* and at least, without a test, of a filter beyond L2: rows of pixels are few */
+#define BROADCAST_CYCLES 0.1  /* a row's factor, for each vector */
+#define HALF_LOAD 0.08        /* where a multiply-add takes two halves, beside hints, */
+#define HALF_COPIED_LOAD 0.02 /* and without */
+#define PAIR_BYTES 128        /* that come from beyond the second cache together */
 
 double conv_product_cycles(const struct machine *machine, const struct product_work *w) {
   double all = product_plain_cycles(machine, w),
@@ -530,25 +547,35 @@ double conv_plain_cycles(const struct machine *machine, double vectors, double t
   return vectors * terms * (1 / machine->fma_rate / TESTED_SHARE * LOADS_HIDDEN / machine->loads + apart);
 }
 /* A term of a tile of so many cycles, when its vectors of the filter are there. */
-static double term_cycles(const struct machine *machine, double step, double terms, double bytes, enum filter_place place) {
-  double far = divide_up(bytes, PAIR_BYTES) * rates_of(machine)->conv_pair[place == FILTER_CROWDED];
-  double share = place == FILTER_COPIED ? COPIED_SHARE : rates_of(machine)->conv_apart;
-  double second = terms * bytes > (double)machine->bytes[LEVEL_L1] ? bytes / (machine->bandwidth[LEVEL_L2] * share) : 0;
+static double term_cycles(const struct machine *machine, double step, const struct conv_tile *t) {
+  double bytes = (double)(t->vectors * machine->vector_bytes), apart = (double)bytes_apart(t->apart);
+  double lost = t->place == FILTER_CROWDED ? lost_term(machine, (int64_t)apart, divide_up(bytes, LINE_BYTES)) : 0;
+  double far = lost > 0 ? lost : divide_up(bytes, PAIR_BYTES) * rates_of(machine)->conv_pair[t->place == FILTER_CROWDED];
+  double share = t->place == FILTER_COPIED ? COPIED_SHARE : rates_of(machine)->conv_apart;
+  double second = t->terms * bytes > (double)machine->bytes[LEVEL_L1] ? bytes / (machine->bandwidth[LEVEL_L2] * share) : 0;
   step = step > LATENCY_CYCLES ? step : LATENCY_CYCLES;
-  if (place == FILTER_FAR || place == FILTER_CROWDED)
-    return step > far ? step : far;
+  if (t->place == FILTER_FAR || t->place == FILTER_CROWDED)
+    return overlapped_by(step, far, lost > 0 ? LOST_SHARE : 0);
   return overlapped_by(step, second, rates_of(machine)->conv_second);
 }
-double conv_tile_cycles(const struct machine *machine, int64_t rows, int64_t vectors, double terms, enum filter_place place) {
-  double sums = (double)(rows * vectors), fmas = sums / machine->fma_rate, loads = (double)(rows + vectors) / machine->loads;
-  double bytes = (double)(vectors * machine->vector_bytes), step = term_cycles(machine, fmas > loads ? fmas : loads, terms, bytes, place);
-  bool is_wide = terms * bytes > (double)machine->bytes[LEVEL_L2] / 2;
-  step /= place == FILTER_COPIED && is_wide ? rates_of(machine)->conv_strip : 1;
-  return terms * (step + loads * BROADCAST_CYCLES) / TERM_SHARE + TILE_CYCLES + sums * STORE_CYCLES;
+/* A load of a term, beside the multiply-adds. */
+static double conv_load(const struct machine *machine, enum filter_place place) {
+  return !is_half(machine) ? BROADCAST_CYCLES : place == FILTER_COPIED ? HALF_COPIED_LOAD : HALF_LOAD;
 }
-double conv_copy_cycles(const struct machine *machine, double bytes, double turned) {
-  int place = bytes > (double)machine->bytes[LEVEL_L2] ? PLACE_FAR : PLACE_NEAR;
-  return bytes / LINE_BYTES * rates_of(machine)->block_line[place] + turned * rates_of(machine)->block_turned;
+double conv_tile_cycles(const struct machine *machine, const struct conv_tile *t) {
+  double rows = (double)t->rows, sums = rows * (double)t->vectors, fmas = sums / machine->fma_rate;
+  double loads = (rows + (double)t->vectors) / machine->loads, step = term_cycles(machine, fmas > loads ? fmas : loads, t);
+  bool is_wide = t->terms * (double)(t->vectors * machine->vector_bytes) > (double)machine->bytes[LEVEL_L2] / 2;
+  step /= t->place == FILTER_COPIED && is_wide ? rates_of(machine)->conv_strip : 1;
+  step += rows_fall_out(t->pixels_apart, rows, (double)machine->bytes[LEVEL_L1] / PAGE_BYTES) ? rows * PANELS_ROW_MISSED : 0;
+  step = (step + loads * conv_load(machine, t->place)) / (is_half(machine) ? HALF_TERM_SHARE : TERM_SHARE);
+  return t->terms * step + TILE_CYCLES + sums * STORE_CYCLES;
+}
+double conv_copy_cycles(const struct machine *machine, double bytes, double apart, double turned) {
+  bool is_far = bytes > (double)machine->bytes[LEVEL_L2];
+  double line = rates_of(machine)->block_line[is_far ? PLACE_FAR : PLACE_NEAR],
+         lost = is_far ? lost_term(machine, bytes_apart(apart), 1) : 0;
+  return bytes / LINE_BYTES * (line > lost ? line : lost) + turned * rates_of(machine)->block_turned;
 }
 
 #define AHEAD_SHARE 0.4 /* of a line from another cache: the rest was asked for before */

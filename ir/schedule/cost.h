@@ -93,6 +93,8 @@ const struct tile *product_tiles(const struct machine *machine);
 
 /* Whether the second factor comes from beyond L2: it takes more than half of it. */
 bool product_is_far(const struct machine *machine, const struct product_work *work);
+/* The most vectors of a tile whose second factor is far: what comes from afar comes in few lines at a time, but where more were measured. */
+int64_t product_far_vectors(const struct machine *machine);
 /* Whether the second factor's neighbouring terms lie in more pages than the TLB holds. */
 bool product_is_paged(const struct machine *machine, const struct product_work *work);
 /* Whether so few rows may have the second factor read as it lies. */
@@ -174,8 +176,8 @@ double filter_lines_cycles(const struct machine *machine, double pixels, double 
 #define FILTER_SUM_CYCLES 3 /* a vector of sums comes from the result and goes back */
 
 /* A convolution whose terms stand under a test: `vectors` of the result, each the sum of `terms`, as plain loops, where `apart`
- * elements of a vector of the filter are loaded one by one; a tile; a copy of a filter of so many bytes, of which so many elements
- * are transposed. */
+ * elements of a vector of the filter are loaded one by one; a tile, terms of whose filter lie so many bytes `apart`; a copy of such a
+ * filter of so many bytes (0 apart: side by side), of which so many elements are transposed. */
 enum filter_place {
   FILTER_NEAR,    /* in the second cache, its rows apart */
   FILTER_FAR,     /* each term's vectors come from beyond it */
@@ -185,8 +187,14 @@ enum filter_place {
 double conv_plain_cycles(const struct machine *machine, double vectors, double terms, double apart);
 /* One without a test, as plain loops: pixels are rows of a product. */
 double conv_product_cycles(const struct machine *machine, const struct product_work *work);
-double conv_tile_cycles(const struct machine *machine, int64_t rows, int64_t vectors, double terms, enum filter_place place);
-double conv_copy_cycles(const struct machine *machine, double bytes, double turned);
+struct conv_tile {
+  int64_t rows, vectors;
+  double terms, apart;
+  double pixels_apart; /* bytes between neighbours of the rows */
+  enum filter_place place;
+};
+double conv_tile_cycles(const struct machine *machine, const struct conv_tile *tile);
+double conv_copy_cycles(const struct machine *machine, double bytes, double apart, double turned);
 /* A depthwise one's tile: each row of `taps` meets columns of its image that overlap, neighbours of the tile `apart` columns and `bytes`
  * from each other. */
 double depthwise_tile_cycles(const struct machine *machine, int64_t rows, int64_t vectors, double terms, double taps, double apart,

@@ -33,8 +33,8 @@ struct rates {
   bool pages_stream;         /* but rows of a page or two come by each page's own stream */
   double pages, page;        /* that the TLB holds; a term in one that it has lost, */
   double line[2];            /* and a far line at first, as it is missed, and asked for ahead; */
-  double lost_term;          /* a term whose lines are far each time that rows meet them, at least, */
-  double lost_line;          /* with each of its lines */
+  double lost_term[CROWDS];  /* a term whose lines are far each time that rows meet them, at least, */
+  double lost_line;          /* with each of its lines; 0: not measured */
 
   double result[2];      /* a far line of the result, by strips, and where those of several strips lie side by side; */
   bool batches_leave;    /* one batch's makes room for the next one's, and goes beyond L2 where all together do; factors come from there */
@@ -48,7 +48,7 @@ struct rates {
   double streamed_line;  /* and its line, behind the one in front of it; */
   double streamed_share; /* of the peak, what rows reach meanwhile */
 
-  double panel_share;            /* of tiles, from panels, with two multiply-adds of 512 bits a cycle; */
+  double panel_share;            /* of tiles, from panels, with vectors of 512 bits; */
   double panel_line[2];          /* a far line of those that is waited for, and where it is asked for a panel ahead; */
   double block_share;            /* from copied ones */
   double block_line[PLACES];     /* a line that is copied, */

@@ -112,8 +112,10 @@ static double operations_of(struct vector_costs *c, const struct stmt *s, double
   double sum = 0;
   for (; s; s = s->next) {
     sum += 0.5 + value_operations(c, s, lanes);
-    if (s->kind == STMT_STORE)
+    if (s->kind == STMT_STORE) {
       sum += lanes > 1 ? access_operations(c, s->buffer, s->index, lanes, SCATTER_OPERATIONS) : 1;
+      c->has_apart = c->has_apart || (lanes > 1 && lane_stride(&c->view, s->buffer, s->index) == STRIDE_FAR);
+    }
     if (s->kind == STMT_FOR)
       sum += lanes > 1 ? loop_trips(kernel_of(c), s->value) * (operations_of(c, s->body, lanes) + lines_kept_open(c, s, lanes))
                        : best_operations(c, s);
@@ -197,7 +199,9 @@ bool vector_plan_make(struct vector_costs *c, uint32_t local, bool is_par, doubl
   out->has_red = facts.has_red;
   double width = native < out->lanes ? native : out->lanes;
   width = trips < width ? trips : width;
+  c->has_apart = false;
   out->cost = trips / width * operations_of(c, body, width > 1 ? width : 1.01) + (is_par ? PAR_OPERATIONS : RED_OPERATIONS);
+  out->has_apart = c->has_apart;
   double turns = c->together.count;
   c->together.count = 0;
   out->share = out->cost / (trips * operations_of(c, body, 1.01));
