@@ -55,6 +55,8 @@ struct object_shapes {
   bool undeclared;             /* it was made without any */
   struct object_shapes *other; /* of what branches hand out: another thing that it may be; NULL: there is none */
   const int64_t *keys;         /* of a list, from the second value on: the element it belongs to; the first is any element's */
+  value_id choice;             /* what decided which branch's own it is, */
+  const struct node **branches; /* and the makers of those; NULL: no branches did */
 };
 
 /* The ranks that a value may have: bit r stands for rank r, 0 .. LIMIT_RANK. */

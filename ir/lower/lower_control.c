@@ -270,6 +270,10 @@ static const struct node *join_makers(struct op_call *c, const struct region *re
   *made = *first;
   struct object_shapes *o = lower_object(c->lw, made);
   copy_object(c, o, lower_object(c->lw, first));
+  o->choice = c->in[0].value;
+  o->branches = ARENA_ARRAY(c->lw->arena, const struct node *, count);
+  for (uint32_t b = 0; b < count; b++)
+    o->branches[b] = regions[b].rets[i].maker;
   for (uint32_t b = 0; b < count; b++)
     if (is_held(regions[b].rets[i].maker))
       join_object(c, o, lower_object(c->lw, regions[b].rets[i].maker));
@@ -328,6 +332,17 @@ static status inline_branch(struct op_call *c, const struct attr_func *f) {
   return s;
 }
 
+/* c->in from 1 on as branch b has it: what earlier branches of the same choice made is what the one of that number made, as in a gradient. */
+static const struct bound *branch_inputs(struct op_call *c, uint32_t b) {
+  struct bound *in = ARENA_ARRAY(c->lw->arena, struct bound, c->in_count + 1);
+  for (uint32_t i = 1; i < c->in_count; i++) {
+    const struct object_shapes *o = lower_object(c->lw, c->in[i].maker);
+    in[i - 1] = c->in[i];
+    if (o && o->branches && o->choice == c->in[0].value)
+      in[i - 1].maker = o->branches[b];
+  }
+  return in;
+}
 /* The regions of branches over c->in from 1 on. */
 static status build_regions(struct op_call *c, const struct region_body *bodies, uint32_t count, struct region *regions) {
   struct flow_value *shapes = ARENA_ARRAY(c->lw->arena, struct flow_value, c->in_count + 1);
@@ -341,7 +356,7 @@ static status build_regions(struct op_call *c, const struct region_body *bodies,
   status s = OK;
   for (uint32_t b = 0; b < count && s == OK; b++) {
     c->lw->facts.branch_symbols = dims_symbol_count(c->lw->dims);
-    s = build_region(c, bodies[b], false, c->in + 1, c->in_count - 1, shapes, c->out_count, &regions[b]);
+    s = build_region(c, bodies[b], false, branch_inputs(c, b), c->in_count - 1, shapes, c->out_count, &regions[b]);
   }
   c->lw->facts.branch_symbols = outside;
   return s;
