@@ -42,6 +42,11 @@ struct guards {
   struct flow_guard list[];
 };
 
+/* A value of a flow. */
+struct origin {
+  const struct flow *flow;
+  value_id value;
+};
 /* What is known while compiling of what a resource holds: the shapes of a queue's components, of a tensor array's elements. */
 struct object_shapes {
   const struct node *maker;
@@ -52,10 +57,11 @@ struct object_shapes {
   bool varies;                /* of a stack: what is pushed is not always the same */
   const dim *declared;        /* of a tensor list: the sizes that it was made with (-1: open), where they are known while compiling */
   int declared_rank;
-  bool undeclared;             /* it was made without any */
-  struct object_shapes *other; /* of what branches hand out: another thing that it may be; NULL: there is none */
-  const int64_t *keys;         /* of a list, from the second value on: the element it belongs to; the first is any element's */
-  value_id choice;             /* what decided which branch's own it is, */
+  bool undeclared;              /* it was made without any */
+  struct object_shapes *other;  /* of what branches hand out: another thing that it may be; NULL: there is none */
+  const int64_t *keys;          /* of a list, from the second value on: the element it belongs to; the first is any element's */
+  struct origin pushed;         /* of a list: what was put at its end last */
+  struct origin choice;         /* what decided which branch's own it is, */
   const struct node **branches; /* and the makers of those; NULL: no branches did */
 };
 
@@ -186,6 +192,10 @@ void lower_note_change(struct lower *lw, uint32_t var);
 
 /* The record of a maker's resource, empty at first; NULL: there is no maker. */
 struct object_shapes *lower_object(struct lower *lw, const struct node *maker);
+/* What a value here was first: what came out of a list is what the same turn of the loop in front put in; what a branch is given is what it
+ * was outside. Others: themselves. */
+struct origin op_origin(const struct op_call *c, value_id v);
+void lower_note_origin(struct lower *lw, const struct flow *flow, value_id v, struct origin of);
 /* What may be remembered of a value there: its dtype, rank and dims, NO_DIM for those that change from turn to turn of a loop. `row`:
  * of one row of it. */
 struct flow_value op_lasting_shape(struct op_call *c, const struct flow_value *x, bool row);

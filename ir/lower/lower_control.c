@@ -119,6 +119,9 @@ static status build_region(struct op_call *c, struct region_body body, bool loop
   out->rets = ARENA_ARRAY(lw->arena, struct bound, ret_count + 1);
   out->first_symbol = dims_symbol_count(lw->dims);
   struct bound *args = region_arguments(c, out->flow, in, in_count, shapes);
+  for (uint32_t i = 0; i < in_count && !loops; i++)
+    if (args[i].value)
+      lower_note_origin(lw, out->flow, args[i].value, op_origin(c, in[i].value));
   struct flow *outer = out->flow->parent = region_enter(lw, out->flow);
   status s = body.build(&inner, body.self, args, in_count, out->rets, ret_count);
   for (uint32_t i = 0; i < ret_count && s == OK; i++) {
@@ -270,7 +273,7 @@ static const struct node *join_makers(struct op_call *c, const struct region *re
   *made = *first;
   struct object_shapes *o = lower_object(c->lw, made);
   copy_object(c, o, lower_object(c->lw, first));
-  o->choice = c->in[0].value;
+  o->choice = op_origin(c, c->in[0].value);
   o->branches = ARENA_ARRAY(c->lw->arena, const struct node *, count);
   for (uint32_t b = 0; b < count; b++)
     o->branches[b] = regions[b].rets[i].maker;
@@ -335,10 +338,11 @@ static status inline_branch(struct op_call *c, const struct attr_func *f) {
 /* c->in from 1 on as branch b has it: what earlier branches of the same choice made is what the one of that number made, as in a gradient. */
 static const struct bound *branch_inputs(struct op_call *c, uint32_t b) {
   struct bound *in = ARENA_ARRAY(c->lw->arena, struct bound, c->in_count + 1);
+  const struct origin choice = op_origin(c, c->in[0].value);
   for (uint32_t i = 1; i < c->in_count; i++) {
     const struct object_shapes *o = lower_object(c->lw, c->in[i].maker);
     in[i - 1] = c->in[i];
-    if (o && o->branches && o->choice == c->in[0].value)
+    if (o && o->branches && o->choice.flow == choice.flow && o->choice.value == choice.value)
       in[i - 1].maker = o->branches[b];
   }
   return in;

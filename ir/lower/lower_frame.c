@@ -111,9 +111,24 @@ struct object_shapes *lower_object(struct lower *lw, const struct node *maker) {
   return o;
 }
 
+struct origin op_origin(const struct op_call *c, value_id v) {
+  const struct origin here = {c->lw->walk.flow, v};
+  for (uint32_t i = c->lw->facts.origins.count; i-- > 0;) {
+    const struct known_origin *known = &c->lw->facts.origins.items[i];
+    if (known->value.flow == here.flow && known->value.value == v)
+      return known->of;
+  }
+  return here;
+}
+void lower_note_origin(struct lower *lw, const struct flow *flow, value_id v, struct origin of) {
+  if (of.flow != flow || of.value != v)
+    vec_push(&lw->facts.origins, ((struct known_origin){{flow, v}, of}));
+}
+
 struct lower lower_apart(const struct lower *lw) {
   struct lower apart = *lw;
   memset(&apart.facts.objects, 0, sizeof apart.facts.objects);
+  memset(&apart.facts.origins, 0, sizeof apart.facts.origins);
   memset(&apart.facts.met, 0, sizeof apart.facts.met);
   memset(&apart.facts.given_ranks, 0, sizeof apart.facts.given_ranks);
   memset(&apart.facts.given, 0, sizeof apart.facts.given);
@@ -124,6 +139,7 @@ struct lower lower_apart(const struct lower *lw) {
 
 void lower_free(struct lower *lw) {
   vec_free(&lw->facts.objects);
+  vec_free(&lw->facts.origins);
   vec_free(&lw->facts.met);
   vec_free(&lw->facts.given_ranks);
   vec_free(&lw->facts.given);

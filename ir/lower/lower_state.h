@@ -29,6 +29,11 @@ struct temporary_list {
   value_id list;
 };
 
+/* A value of a flow that was another one first (op_origin). */
+struct known_origin {
+  struct origin value, of;
+};
+
 /* Where the walk is. */
 struct lower_walk {
   struct entry *entry;                 /* what is being made ... */
@@ -47,7 +52,8 @@ struct lower_walk {
 
 /* What is known of what was lowered so far. */
 struct lower_facts {
-  VEC(struct object_shapes *) objects;     /* per maker */
+  VEC(struct object_shapes *) objects; /* per maker */
+  VEC(struct known_origin) origins;
   const struct lowered_softmax *softmaxes; /* lower_optimizer.c */
   struct gathered *gathered;               /* a list: what has been gathered (lower_gather.c) */
   VEC(struct temporary_list) temporaries;

@@ -434,6 +434,8 @@ status build_list_change(struct op_call *c) {
     note_maker(c, c->in[0].maker, c->in[at].maker);
   const struct flow_value *x = element ? op_value(c, c->in[at].value) : NULL;
   int64_t length = known_length(c, 0);
+  if (at_end && element && c->in[0].maker)
+    lower_object(c->lw, c->in[0].maker)->pushed = op_origin(c, c->in[at].value);
   if (item || at_end)
     note_item(c, c->in[0].maker, x, at_end ? length : known_index(c, 1));
   else if (element)
@@ -471,7 +473,11 @@ status build_list_pop(struct op_call *c) {
   c->out[0].maker = c->in[0].maker;
   int64_t length = known_length(c, 0);
   note_known_length(c, length > 0 ? length - 1 : -1);
-  return element_output(c, n, 1, 1, length - 1);
+  TRY(element_output(c, n, 1, 1, length - 1));
+  const struct object_shapes *o = lower_object(c->lw, c->in[0].maker);
+  if (o && o->pushed.flow)
+    lower_note_origin(c->lw, op_flow(c), c->out[1].value, o->pushed);
+  return OK;
 }
 
 status build_list_stack(struct op_call *c) {
