@@ -86,6 +86,12 @@ static bool hoist_reads(const struct build *b, struct flow *f) {
 
 /* ---- the pass ---- */
 
+static bool has_regions(const struct flow *f) {
+  bool has = false;
+  for (flow_id id = 1; id < f->nodes.count; id++)
+    has = has || (f->nodes.items[id] && f->nodes.items[id]->region_count > 0);
+  return has;
+}
 static bool has_loop(const struct flow *f) {
   for (flow_id id = 1; id < f->nodes.count; id++) {
     const struct flow_node *n = f->nodes.items[id];
@@ -126,8 +132,11 @@ static void drop_unused(struct flow *f) {
 status pass_loops(struct build *b) {
   for (uint32_t i = 0; i < b->entries.count; i++) {
     struct flow *f = b->entries.items[i].flow;
-    if (!has_loop(f))
+    if (!has_loop(f)) {
+      if (has_regions(f)) /* what conds take and do not use */
+        drop_unused(f);
       continue;
+    }
     each_flow(b, f, hoist_reads);
     each_flow(b, f, loops_join_saves);
     do /* a list or an array that nobody needs any more hides no other one */
