@@ -60,7 +60,7 @@ struct object_shapes {
   bool undeclared;              /* it was made without any */
   struct object_shapes *other;  /* of what branches hand out: another thing that it may be; NULL: there is none */
   const int64_t *keys;          /* of a list, from the second value on: the element it belongs to; the first is any element's */
-  struct origin pushed;         /* of a list: what was put at its end last */
+  struct origin pushed;         /* of a list: what was put at its end last; of an optional: what it holds; no flow: not known */
   struct origin choice;         /* what decided which branch's own it is, */
   const struct node **branches; /* and the makers of those; NULL: no branches did */
 };
@@ -192,8 +192,8 @@ void lower_note_change(struct lower *lw, uint32_t var);
 
 /* The record of a maker's resource, empty at first; NULL: there is no maker. */
 struct object_shapes *lower_object(struct lower *lw, const struct node *maker);
-/* What a value here was first: what came out of a list is what the same turn of the loop in front put in; what a branch is given is what it
- * was outside. Others: themselves. */
+/* What a value here was first: what came out of a list is what the same turn of the loop in front put in, what came out of an optional
+ * what was put in, what a branch is given is what it was outside. Others: themselves. */
 struct origin op_origin(const struct op_call *c, value_id v);
 void lower_note_origin(struct lower *lw, const struct flow *flow, value_id v, struct origin of);
 /* What may be remembered of a value there: its dtype, rank and dims, NO_DIM for those that change from turn to turn of a loop. `row`:

@@ -273,6 +273,7 @@ static const struct node *join_makers(struct op_call *c, const struct region *re
   *made = *first;
   struct object_shapes *o = lower_object(c->lw, made);
   copy_object(c, o, lower_object(c->lw, first));
+  o->pushed = (struct origin){0};
   o->choice = op_origin(c, c->in[0].value);
   o->branches = ARENA_ARRAY(c->lw->arena, const struct node *, count);
   for (uint32_t b = 0; b < count; b++)
@@ -510,15 +511,24 @@ static void emit_loop(struct op_call *c, struct region *regions, struct flow_val
   }
 }
 
+/* The body until its variables' shapes have settled, then the condition. What each turn binds anew is of the region, too. */
+static status build_turns(struct op_call *c, struct region_body cond, struct region_body body, struct flow_value *shapes,
+                          struct region *regions) {
+  bool(*open)[LIMIT_RANK] = arena_alloc(c->lw->arena, sizeof *open * (c->in_count + 1));
+  struct flow *outer = region_enter(c->lw, c->lw->walk.flow);
+  status s = OK;
+  for (bool changed = true; changed && s == OK;) { /* ends: each turn opens a dim */
+    changed = false;
+    s = build_region(c, body, true, c->in, c->in_count, shapes, c->in_count, &regions[1]);
+    s = s == OK ? generalise(c, shapes, open, &regions[1], &changed) : s;
+  }
+  s = s == OK ? build_region(c, cond, false, c->in, c->in_count, shapes, 1, &regions[0]) : s;
+  region_leave(c->lw, outer);
+  return s;
+}
 static status build_loop(struct op_call *c, struct region_body cond, struct region_body body, struct flow_value *shapes) {
   struct region regions[2];
-  bool(*open)[LIMIT_RANK] = arena_alloc(c->lw->arena, sizeof *open * (c->in_count + 1));
-  for (bool changed = true; changed;) { /* ends: each turn opens a dim */
-    changed = false;
-    TRY(build_region(c, body, true, c->in, c->in_count, shapes, c->in_count, &regions[1]));
-    TRY(generalise(c, shapes, open, &regions[1], &changed));
-  }
-  TRY(build_region(c, cond, false, c->in, c->in_count, shapes, 1, &regions[0]));
+  TRY(build_turns(c, cond, body, shapes, regions));
   struct flow *outer = c->lw->walk.flow;
   c->lw->walk.flow = regions[0].flow;
   status s = condition_value(c, regions[0].flow->results.items[0], &regions[0].flow->results.items[0]);

@@ -14,6 +14,8 @@ static void note_components(struct op_call *c) {
     o->values[i] = op_lasting_shape(c, op_value(c, c->in[i].value), false);
     o->makers[i] = c->in[i].maker;
   }
+  if (c->in_count == 1 && c->in[0].value)
+    o->pushed = op_origin(c, c->in[0].value);
 }
 
 /* OptionalFromValue, OptionalNone, CompositeTensorVariantFromComponents */
@@ -104,5 +106,7 @@ status build_bundle_take(struct op_call *c) {
     op_host_output(c, n, i, rank, dims);
     c->out[i].maker = o && i < o->count && o->makers ? o->makers[i] : NULL;
   }
+  if (o && o->pushed.flow && c->out_count == 1)
+    lower_note_origin(c->lw, op_flow(c), c->out[0].value, o->pushed);
   return OK;
 }
