@@ -17,7 +17,7 @@
 #define MAP_TURNS_MIN 4 /* that run together, where nothing is summed up */
 #define GUESS_SHARE 0.3 /* of what iterations cost one by one */
 #define GUESS_COST 2
-#define GUESS_COST_APART 6 /* of lanes that store apart: images of a batch, of which there may be four */
+#define GUESS_COST_APART 6 /* of lanes with addresses of their own: images of a batch, of which there may be four */
 #define WRITTEN_MOST 64    /* operations of a loop among lanes whose turns are written one after the other */
 
 struct chooser {
@@ -76,10 +76,15 @@ static struct stmt *only_red_inside(const struct stmt *s) {
   struct stmt *inner = s->body;
   return s->loop == LOOP_RED && inner && !inner->next && inner->kind == STMT_FOR && inner->loop == LOOP_RED ? inner : NULL;
 }
+/* Lanes of an open number of turns, each with addresses of its own, must gain more than a little: there may be few. */
+static bool may_be_few(const struct chooser *c, const struct stmt *loop, const struct vector_plan *plan) {
+  return (plan->gathers || plan->has_apart) && !expr_is_const(c->k, loop->value, NULL) && loop_trips(c->k, loop->value) >= TRIPS_OPEN &&
+         plan->share * GUESS_COST_APART > 1;
+}
 /* The loop itself, or one of those that it sums up over with nothing between them, marked. */
 static bool take_vectors(struct chooser *c, struct stmt *loop) {
   struct vector_plan plan;
-  while (loop && !loop_is_vectors(&c->costs, loop, &plan))
+  while (loop && (!loop_is_vectors(&c->costs, loop, &plan) || may_be_few(c, loop, &plan)))
     loop = only_red_inside(loop);
   if (loop)
     mark_vectors(c, loop, plan.lanes);

@@ -581,6 +581,7 @@ double conv_copy_cycles(const struct machine *machine, double bytes, double apar
 #define AHEAD_SHARE 0.4 /* of a line from another cache: the rest was asked for before */
 #define ALONE_SHARE 1.0
 #define HALF_PAGE 2048
+#define ROW_SHARE 0.6 /* of that, where the pixels of a row come at once */
 /* Of pixels, some vectors of each, that a term brings from beyond the first cache; those that are half a page apart were not asked for. */
 static double pixels_cycles(const struct machine *machine, double pixels, double vectors, int level, bool is_alone) {
   double bytes = pixels * divide_up(vectors * (double)machine->vector_bytes, PAIR_BYTES) * PAIR_BYTES;
@@ -593,7 +594,7 @@ double depthwise_tile_cycles(const struct machine *machine, int64_t rows, int64_
   double fmas = sums / machine->fma_rate, loads = (double)vectors * (columns / taps + 1) / machine->loads;
   double step = fmas > loads ? fmas : loads;
   step = step > LATENCY_CYCLES ? step : LATENCY_CYCLES;
-  step += bytes >= HALF_PAGE ? pixels_cycles(machine, columns / taps, (double)vectors, LEVEL_L2, true) : 0;
+  step += bytes >= HALF_PAGE ? pixels_cycles(machine, columns / taps, (double)vectors, LEVEL_L2, true) * ROW_SHARE : 0;
   return terms * step / TERM_SHARE + TILE_CYCLES + sums * STORE_CYCLES;
 }
 

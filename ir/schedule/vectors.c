@@ -60,18 +60,20 @@ static double access_operations(const struct vector_costs *c, uint32_t buffer, c
 }
 
 /* Of one whose value differs from lane to lane. */
-static double lanes_operations(const struct vector_costs *c, expr_id e, double lanes) {
+static double lanes_operations(struct vector_costs *c, expr_id e, double lanes) {
   const struct kernel *k = kernel_of(c);
   const struct expr *x = expr_get(k, e);
   double one = op_operations(x->op);
-  if (x->op == SCALAR_LOAD)
+  if (x->op == SCALAR_LOAD) {
+    c->gathers = c->gathers || lane_stride(&c->view, (uint32_t)x->imm, &k->operands.items[x->first]) == STRIDE_FAR;
     return access_operations(c, (uint32_t)x->imm, &k->operands.items[x->first], lanes, GATHER_OPERATIONS);
+  }
   if (divides_by_lane(c, e) || (op_effort(x->op) == EFFORT_FUNCTION && !is_written_out(c, x)))
     return one * lanes;
   return dtype_size(x->dtype) == 8 ? one * WIDE_SHARE : one;
 }
 /* lanes: native ones, 1 for scalar code. */
-static double expr_operations(const struct vector_costs *c, expr_id e, double lanes) {
+static double expr_operations(struct vector_costs *c, expr_id e, double lanes) {
   const struct kernel *k = kernel_of(c);
   const struct expr *x = expr_get(k, e);
   if (e == NO_EXPR || c->seen[e])
@@ -86,7 +88,7 @@ static double expr_operations(const struct vector_costs *c, expr_id e, double la
     sum += expr_operations(c, expr_operand(k, e, i), lanes) * (x->op == SCALAR_LOAD ? INDEX_SHARE : 1);
   return sum;
 }
-static double value_operations(const struct vector_costs *c, const struct stmt *s, double lanes) {
+static double value_operations(struct vector_costs *c, const struct stmt *s, double lanes) {
   memset(c->seen, 0, kernel_of(c)->exprs.count * sizeof *c->seen);
   return expr_operations(c, s->value, lanes);
 }
@@ -199,9 +201,10 @@ bool vector_plan_make(struct vector_costs *c, uint32_t local, bool is_par, doubl
   out->has_red = facts.has_red;
   double width = native < out->lanes ? native : out->lanes;
   width = trips < width ? trips : width;
-  c->has_apart = false;
+  c->has_apart = c->gathers = false;
   out->cost = trips / width * operations_of(c, body, width > 1 ? width : 1.01) + (is_par ? PAR_OPERATIONS : RED_OPERATIONS);
   out->has_apart = c->has_apart;
+  out->gathers = c->gathers;
   double turns = c->together.count;
   c->together.count = 0;
   out->share = out->cost / (trips * operations_of(c, body, 1.01));
