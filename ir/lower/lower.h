@@ -193,7 +193,7 @@ void lower_note_change(struct lower *lw, uint32_t var);
 /* The record of a maker's resource, empty at first; NULL: there is no maker. */
 struct object_shapes *lower_object(struct lower *lw, const struct node *maker);
 /* What a value here was first: what came out of a list is what the same turn of the loop in front put in, what came out of an optional
- * what was put in, what a branch is given is what it was outside. Others: themselves. */
+ * what was put in; what a branch is given, what a loop hands through is what it was outside. Others: themselves. */
 struct origin op_origin(const struct op_call *c, value_id v);
 void lower_note_origin(struct lower *lw, const struct flow *flow, value_id v, struct origin of);
 /* What may be remembered of a value there: its dtype, rank and dims, NO_DIM for those that change from turn to turn of a loop. `row`:

@@ -107,9 +107,10 @@ static struct bound *region_arguments(struct op_call *c, struct flow *flow, cons
   return args;
 }
 
-/* `loops`: result i takes the place of argument i, so that what is fixed is no result. */
-static status build_region(struct op_call *c, struct region_body body, bool loops, const struct bound *in, uint32_t in_count,
-                           const struct flow_value *shapes, uint32_t ret_count, struct region *out) {
+/* `loops`: result i takes the place of argument i, so that what is fixed is no result. stays[i]: argument i is what it was outside; NULL:
+ * all are. */
+static status build_region(struct op_call *c, struct region_body body, bool loops, const bool *stays, const struct bound *in,
+                           uint32_t in_count, const struct flow_value *shapes, uint32_t ret_count, struct region *out) {
   struct lower *lw = c->lw;
   struct op_call inner = *c;
   memset(&inner.controls, 0, sizeof inner.controls);
@@ -119,8 +120,8 @@ static status build_region(struct op_call *c, struct region_body body, bool loop
   out->rets = ARENA_ARRAY(lw->arena, struct bound, ret_count + 1);
   out->first_symbol = dims_symbol_count(lw->dims);
   struct bound *args = region_arguments(c, out->flow, in, in_count, shapes);
-  for (uint32_t i = 0; i < in_count && !loops; i++)
-    if (args[i].value)
+  for (uint32_t i = 0; i < in_count; i++)
+    if (args[i].value && (!stays || stays[i]))
       lower_note_origin(lw, out->flow, args[i].value, op_origin(c, in[i].value));
   struct flow *outer = out->flow->parent = region_enter(lw, out->flow);
   status s = body.build(&inner, body.self, args, in_count, out->rets, ret_count);
@@ -343,7 +344,7 @@ static const struct bound *branch_inputs(struct op_call *c, uint32_t b) {
   for (uint32_t i = 1; i < c->in_count; i++) {
     const struct object_shapes *o = lower_object(c->lw, c->in[i].maker);
     in[i - 1] = c->in[i];
-    if (o && o->branches && o->choice.flow == choice.flow && o->choice.value == choice.value)
+    if (o && o->branches && choice.value && o->choice.flow == choice.flow && o->choice.value == choice.value)
       in[i - 1].maker = o->branches[b];
   }
   return in;
@@ -361,7 +362,7 @@ static status build_regions(struct op_call *c, const struct region_body *bodies,
   status s = OK;
   for (uint32_t b = 0; b < count && s == OK; b++) {
     c->lw->facts.branch_symbols = dims_symbol_count(c->lw->dims);
-    s = build_region(c, bodies[b], false, branch_inputs(c, b), c->in_count - 1, shapes, c->out_count, &regions[b]);
+    s = build_region(c, bodies[b], false, NULL, branch_inputs(c, b), c->in_count - 1, shapes, c->out_count, &regions[b]);
   }
   c->lw->facts.branch_symbols = outside;
   return s;
@@ -385,6 +386,13 @@ static status build_branches(struct op_call *c, value_id choice, const struct at
   return lower_branches(c, choice, bodies, count);
 }
 
+/* A scalar of this dtype that is known, here or as what it was first; NULL: it is not. */
+static const void *known_scalar(const struct op_call *c, value_id v, enum dtype dtype) {
+  const struct origin first = op_origin(c, v);
+  const struct flow_value *x = &first.flow->values.items[first.value];
+  return x->data && x->dtype == dtype && x->rank == 0 ? x->data : NULL;
+}
+
 status build_if(struct op_call *c) {
   const struct attr_value *then = node_attr(c->node, "then_branch"), *otherwise = node_attr(c->node, "else_branch");
   if (!then || !otherwise || then->kind != ATTR_FUNC || otherwise->kind != ATTR_FUNC)
@@ -392,9 +400,9 @@ status build_if(struct op_call *c) {
   value_id condition;
   TRY(op_input(c, 0, &condition));
   TRY(condition_value(c, condition, &condition));
-  const struct flow_value *x = op_value(c, condition);
-  if (x->data)
-    return inline_branch(c, *(const bool *)x->data ? then->func : otherwise->func);
+  const bool *known = known_scalar(c, condition, DTYPE_BOOL);
+  if (known)
+    return inline_branch(c, *known ? then->func : otherwise->func);
   const struct attr_func *const functions[] = {then->func, otherwise->func};
   return build_branches(c, condition, functions, 2);
 }
@@ -416,11 +424,11 @@ status build_case(struct op_call *c) {
   value_id in[2], choice;
   int64_t n = count;
   TRY(op_input(c, 0, &in[0]));
+  const int32_t *known = known_scalar(c, in[0], DTYPE_INT32);
+  if (known)
+    return inline_branch(c, functions[*known < 0 || (uint32_t)*known >= count ? count - 1 : (uint32_t)*known]);
   in[1] = op_constant_i64s(c, DTYPE_INT32, 0, NULL, &n, 1);
   TRY(op_map(c, in, 2, DTYPE_INT32, formula_branch, &choice));
-  const struct flow_value *x = op_value(c, choice);
-  if (x->data)
-    return inline_branch(c, functions[*(const int32_t *)x->data]);
   return build_branches(c, choice, functions, count);
 }
 
@@ -472,26 +480,26 @@ static bool passes_through(const struct function *f, uint32_t i, enum kept kept)
   return false;
 }
 
-/* The loop's variables as they are in all turns; what the body hands through may be known. */
-static struct flow_value *loop_shapes(struct op_call *c, const struct function *body) {
+/* The loop's variables as they are in all turns; what the body hands through (stays[i]) may be known. */
+static struct flow_value *loop_shapes(struct op_call *c, const struct function *body, bool *stays) {
   struct flow_value *shapes = ARENA_ARRAY(c->lw->arena, struct flow_value, c->in_count + 1);
   for (uint32_t i = 0; i < c->in_count; i++) {
     value_id v = c->in[i].value;
     if (!v)
       continue;
     shapes[i] = *op_value(c, v);
-    bool same = passes_through(body, i, KEPT_VALUE);
+    stays[i] = passes_through(body, i, KEPT_VALUE);
     if (!passes_through(body, i, KEPT_LENGTH))
       shapes[i].length = NO_DIM;
-    if (!same || !is_fixed(c, v))
+    if (!stays[i] || !is_fixed(c, v))
       shapes[i].data = NULL;
-    if (!same)
+    if (!stays[i])
       shapes[i].content = NULL;
   }
   return shapes;
 }
 
-static void emit_loop(struct op_call *c, struct region *regions, struct flow_value *shapes) {
+static void emit_loop(struct op_call *c, struct region *regions, struct flow_value *shapes, const bool *stays) {
   struct flow_node *n = op_emit(c, FLOW_WHILE, regions[0].has_effects || regions[1].has_effects);
   n->region_count = 2;
   n->branches = ARENA_ARRAY(c->lw->arena, struct flow *, 2);
@@ -508,34 +516,37 @@ static void emit_loop(struct op_call *c, struct region *regions, struct flow_val
         shapes[i].dims[d] = op_new_symbol(c);
     c->out[i] = (struct bound){.value = op_add_output(c, n, shapes[i].dtype, shapes[i].rank, shapes[i].dims), .maker = c->in[i].maker};
     op_value(c, c->out[i].value)->length = shapes[i].length;
+    if (stays[i])
+      lower_note_origin(c->lw, op_flow(c), c->out[i].value, op_origin(c, c->in[i].value));
   }
 }
 
 /* The body until its variables' shapes have settled, then the condition. What each turn binds anew is of the region, too. */
-static status build_turns(struct op_call *c, struct region_body cond, struct region_body body, struct flow_value *shapes,
+static status build_turns(struct op_call *c, struct region_body cond, struct region_body body, struct flow_value *shapes, const bool *stays,
                           struct region *regions) {
   bool(*open)[LIMIT_RANK] = arena_alloc(c->lw->arena, sizeof *open * (c->in_count + 1));
   struct flow *outer = region_enter(c->lw, c->lw->walk.flow);
   status s = OK;
   for (bool changed = true; changed && s == OK;) { /* ends: each turn opens a dim */
     changed = false;
-    s = build_region(c, body, true, c->in, c->in_count, shapes, c->in_count, &regions[1]);
+    s = build_region(c, body, true, stays, c->in, c->in_count, shapes, c->in_count, &regions[1]);
     s = s == OK ? generalise(c, shapes, open, &regions[1], &changed) : s;
   }
-  s = s == OK ? build_region(c, cond, false, c->in, c->in_count, shapes, 1, &regions[0]) : s;
+  s = s == OK ? build_region(c, cond, false, stays, c->in, c->in_count, shapes, 1, &regions[0]) : s;
   region_leave(c->lw, outer);
   return s;
 }
-static status build_loop(struct op_call *c, struct region_body cond, struct region_body body, struct flow_value *shapes) {
+static status build_loop(struct op_call *c, struct region_body cond, struct region_body body, struct flow_value *shapes,
+                         const bool *stays) {
   struct region regions[2];
-  TRY(build_turns(c, cond, body, shapes, regions));
+  TRY(build_turns(c, cond, body, shapes, stays, regions));
   struct flow *outer = c->lw->walk.flow;
   c->lw->walk.flow = regions[0].flow;
   status s = condition_value(c, regions[0].flow->results.items[0], &regions[0].flow->results.items[0]);
   c->lw->walk.flow = outer;
   TRY(s);
   TRY(copy_results(c, &regions[1]));
-  emit_loop(c, regions, shapes);
+  emit_loop(c, regions, shapes, stays);
   return OK;
 }
 
@@ -551,8 +562,9 @@ status build_while(struct op_call *c) {
   const struct attr_func *cond = NULL, *body = NULL;
   TRY(function_attr(c, "cond", &cond));
   TRY(function_attr(c, "body", &body));
+  bool *stays = ARENA_ARRAY(c->lw->arena, bool, c->in_count + 1);
   return build_loop(c, (struct region_body){cond, call_function}, (struct region_body){body, call_function},
-                    loop_shapes(c, function_find(c->lw->graph, body->name)));
+                    loop_shapes(c, function_find(c->lw->graph, body->name), stays), stays);
 }
 
 /* ---- for: a loop over start, limit, delta and what the body changes ---- */
@@ -614,7 +626,9 @@ status build_for(struct op_call *c) {
       TRY(op_input(c, i, &c->in[i].value));
   struct bound *out = c->out;
   c->out = ARENA_ARRAY(c->lw->arena, struct bound, c->in_count + 1);
-  status s = build_loop(c, (struct region_body){NULL, for_condition}, (struct region_body){body, for_body}, loop_shapes(c, NULL));
+  bool *stays = ARENA_ARRAY(c->lw->arena, bool, c->in_count + 1);
+  struct flow_value *shapes = loop_shapes(c, NULL, stays);
+  status s = build_loop(c, (struct region_body){NULL, for_condition}, (struct region_body){body, for_body}, shapes, stays);
   memcpy(out, c->out + 3, sizeof *out * (c->in_count - 3));
   c->out = out;
   return s;
