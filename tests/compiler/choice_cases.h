@@ -270,7 +270,8 @@ static const struct choice_case cases[] = {
    "stage b at no by nj k ni"},
   {"open rows, many columns", PRODUCT("n0", "1024", "2048", " sizes 1"), "x86-64-v3",
    "split mr 6 -> mo mi tail cut 4 2 1; order mo nj mi ni"},
-  {"open rows, many columns, wide vectors", PRODUCT("n0", "1024", "2048", " sizes 1"), "znver4", "split mr 8 -> mo mi tail cut 4 2 1"},
+  {"open rows, many columns, wide vectors", PRODUCT("n0", "1024", "2048", " sizes 1"), "znver4",
+   "split n 64 -> no ni; order no m ni; split m 6 -> mo mi tail cut 4 2 1"},
   {"one row", PRODUCT("1", "256", "512", ""), "x86-64-v4", NULL},
   {"one row, and a factor beyond L2 is read as it lies", PRODUCT("1", "602", "530", ""), "x86-64-v4",
    "split n 128 -> ns ni; split ns 4 -> nt no; split k 4 -> ko ki; order nt no m ni; sink no m ni under ko in stack; sink m ni under ki in "
