@@ -221,11 +221,12 @@ static double lost_term(const struct machine *machine, int64_t apart, double lin
   return rates->lost_line > 0 ? rates->lost_term[crowd_of(apart)] + lines * rates->lost_line : 0;
 }
 #define LOST_FROM 0.75 /* of L2 */
+#define ASKED_PAGE 0.4 /* of a term in a page that the TLB has lost, where it is asked for ahead */
 /* Of a strip's lines of a term that L2 has lost before the next rows meet them: terms that far apart find few of its sets. */
-static double lost_lines(const struct machine *machine, const struct product_work *w, const struct tile *t) {
+static double lost_lines(const struct machine *machine, const struct product_work *w, const struct tile *t, bool fetch) {
   int64_t apart = bytes_apart(w->stride);
   double kept = apart >= LINE_BYTES ? LOST_FROM * (double)machine->bytes[LEVEL_L2] / (double)apart : w->k;
-  double page = product_is_paged(machine, w) ? rates_of(machine)->page : 0;
+  double page = product_is_paged(machine, w) ? rates_of(machine)->page * (fetch ? ASKED_PAGE : 1) : 0;
   return w->k > kept ? lost_term(machine, apart, lines_of(machine, w, t->vectors * w->lanes)) + page : 0;
 }
 #define ASKED_SHARE 0.985 /* of the peak, where a far factor is asked for: what is near comes for the first time, too */
@@ -245,7 +246,7 @@ double product_tile_cycles(const struct machine *machine, const struct product_w
   step = overlapped(step, lines_of(machine, w, t->vectors * w->lanes) * crowded(rates, w, far) + across);
   if (far) {
     step = step * (row_blocks(machine, w->m, t) > 1 ? rates->far_step : 1) + (fetch ? t->vectors * rates->fetch : 0);
-    lost = lost_lines(machine, w, t);
+    lost = lost_lines(machine, w, t, fetch);
     line = lost > 0 ? 0 : rates->line[fetch];
     step = overlapped_by(step + (is_half(machine) ? asked_cycles(w, t) : 0), lost, LOST_SHARE);
   }
