@@ -47,6 +47,12 @@ struct origin {
   const struct flow *flow;
   value_id value;
 };
+static inline bool origin_equal(struct origin a, struct origin b) { return a.flow == b.flow && a.value == b.value && a.value; }
+/* What a branch hands out. */
+struct branch_own {
+  const struct node *maker;
+  struct origin value;
+};
 /* What is known while compiling of what a resource holds: the shapes of a queue's components, of a tensor array's elements. */
 struct object_shapes {
   const struct node *maker;
@@ -57,12 +63,14 @@ struct object_shapes {
   bool varies;                /* of a stack: what is pushed is not always the same */
   const dim *declared;        /* of a tensor list: the sizes that it was made with (-1: open), where they are known while compiling */
   int declared_rank;
-  bool undeclared;              /* it was made without any */
-  struct object_shapes *other;  /* of what branches hand out: another thing that it may be; NULL: there is none */
-  const int64_t *keys;          /* of a list, from the second value on: the element it belongs to; the first is any element's */
-  struct origin pushed;         /* of a list: what was put at its end last; of an optional: what it holds; no flow: not known */
-  struct origin choice;         /* what decided which branch's own it is, */
-  const struct node **branches; /* and the makers of those; NULL: no branches did */
+  bool undeclared;             /* it was made without any */
+  struct object_shapes *other; /* of what branches hand out: another thing that it may be; NULL: there is none */
+  const int64_t *keys;         /* of a list, from the second value on: the element it belongs to; the first is any element's */
+  struct origin pushed;        /* of a list that was empty: what is put at its end; of an optional: what it holds; no flow: not known */
+  const char *pushed_by;       /* the node that does; "": several do, or elements come otherwise */
+  struct origin made;          /* the optional that holds that */
+  struct origin choice;        /* what decided which branch's own it is, */
+  struct branch_own *branches; /* and those; NULL: no branches did */
 };
 
 /* The ranks that a value may have: bit r stands for rank r, 0 .. LIMIT_RANK. */
@@ -193,7 +201,8 @@ void lower_note_change(struct lower *lw, uint32_t var);
 /* The record of a maker's resource, empty at first; NULL: there is no maker. */
 struct object_shapes *lower_object(struct lower *lw, const struct node *maker);
 /* What a value here was first: what came out of a list is what the same turn of the loop in front put in, what came out of an optional
- * what was put in; what a branch is given, what a loop hands through is what it was outside. Others: themselves. */
+ * what was put in; what a branch is given, what a loop hands through is what it was outside. Others, and all but
+ * scalars that can decide or be optionals: themselves. */
 struct origin op_origin(const struct op_call *c, value_id v);
 void lower_note_origin(struct lower *lw, const struct flow *flow, value_id v, struct origin of);
 /* What may be remembered of a value there: its dtype, rank and dims, NO_DIM for those that change from turn to turn of a loop. `row`:

@@ -107,9 +107,8 @@ static struct bound *region_arguments(struct op_call *c, struct flow *flow, cons
   return args;
 }
 
-/* `loops`: result i takes the place of argument i, so that what is fixed is no result. stays[i]: argument i is what it was outside; NULL:
- * all are. */
-static status build_region(struct op_call *c, struct region_body body, bool loops, const bool *stays, const struct bound *in,
+/* `loops`: result i takes the place of argument i, so that what is fixed is no result. origins: of the arguments; no flow: not known. */
+static status build_region(struct op_call *c, struct region_body body, bool loops, const struct origin *origins, const struct bound *in,
                            uint32_t in_count, const struct flow_value *shapes, uint32_t ret_count, struct region *out) {
   struct lower *lw = c->lw;
   struct op_call inner = *c;
@@ -121,8 +120,8 @@ static status build_region(struct op_call *c, struct region_body body, bool loop
   out->first_symbol = dims_symbol_count(lw->dims);
   struct bound *args = region_arguments(c, out->flow, in, in_count, shapes);
   for (uint32_t i = 0; i < in_count; i++)
-    if (args[i].value && (!stays || stays[i]))
-      lower_note_origin(lw, out->flow, args[i].value, op_origin(c, in[i].value));
+    if (args[i].value)
+      lower_note_origin(lw, out->flow, args[i].value, origins[i]);
   struct flow *outer = out->flow->parent = region_enter(lw, out->flow);
   status s = body.build(&inner, body.self, args, in_count, out->rets, ret_count);
   for (uint32_t i = 0; i < ret_count && s == OK; i++) {
@@ -249,6 +248,12 @@ static void copy_object(struct op_call *c, struct object_shapes *to, const struc
     to->makers[i] = from->makers[i];
   }
 }
+/* Of two lists the first stands for both, unless elements differ in rank: then nothing is known of them. */
+static const struct node *join_lists(struct op_call *c, const struct node *a, const struct node *b) {
+  const struct object_shapes *o = lower_object(c->lw, a), *p = lower_object(c->lw, b);
+  bool differ = o && p && o->count && p->count && o->values->rank != p->values->rank;
+  return differ ? NULL : a ? a : b;
+}
 /* Of what an optional holds, where each branch makes its own: of the same kind what they have in common, else one or the other. */
 static void join_object(struct op_call *c, struct object_shapes *to, const struct object_shapes *from) {
   while (!same_kinds(to, from) && to->other)
@@ -264,7 +269,7 @@ static void join_object(struct op_call *c, struct object_shapes *to, const struc
     for (int d = 0; d < x->rank; d++)
       if (x->dims[d] != NO_DIM && dim_differs(c->lw->dims, x->dims[d], from->values[i].dims[d]))
         x->dims[d] = NO_DIM;
-    to->makers[i] = to->makers[i] ? to->makers[i] : from->makers[i];
+    to->makers[i] = join_lists(c, to->makers[i], from->makers[i]);
   }
 }
 /* A maker for an optional that the branches hand out, each one of its own. */
@@ -276,12 +281,12 @@ static const struct node *join_makers(struct op_call *c, const struct region *re
   copy_object(c, o, lower_object(c->lw, first));
   o->pushed = (struct origin){0};
   o->choice = op_origin(c, c->in[0].value);
-  o->branches = ARENA_ARRAY(c->lw->arena, const struct node *, count);
-  for (uint32_t b = 0; b < count; b++)
-    o->branches[b] = regions[b].rets[i].maker;
-  for (uint32_t b = 0; b < count; b++)
+  o->branches = ARENA_ARRAY(c->lw->arena, struct branch_own, count);
+  for (uint32_t b = 0; b < count; b++) {
+    o->branches[b] = (struct branch_own){regions[b].rets[i].maker, {regions[b].flow, regions[b].rets[i].value}};
     if (is_held(regions[b].rets[i].maker))
       join_object(c, o, lower_object(c->lw, regions[b].rets[i].maker));
+  }
   return made;
 }
 /* Whose objects result i is: those of the branch that has one. */
@@ -294,6 +299,19 @@ static const struct node *result_maker(struct op_call *c, const struct region *r
     first = first ? first : is_held(maker) ? maker : NULL;
   }
   return first ? first : regions[0].rets[i].maker;
+}
+
+/* An optional that but one branch has: who takes something out of it has that branch's. */
+static struct origin only_origin(const struct region *regions, uint32_t count, uint32_t i) {
+  struct origin found = {0};
+  for (uint32_t b = 0; b < count; b++) {
+    const struct node *maker = regions[b].rets[i].maker;
+    if (!maker || (is_held(maker) && found.flow))
+      return (struct origin){0};
+    if (is_held(maker))
+      found = (struct origin){regions[b].flow, regions[b].rets[i].value};
+  }
+  return found;
 }
 
 static status emit_if(struct op_call *c, value_id choice, struct region *regions, uint32_t count) {
@@ -323,6 +341,7 @@ static status emit_if(struct op_call *c, value_id choice, struct region *regions
     }
     TRY(join_result(c, regions, count, i, &x));
     c->out[i] = (struct bound){.value = op_add_output(c, n, x.dtype, x.rank, x.dims), .maker = result_maker(c, regions, count, i)};
+    lower_note_origin(c->lw, op_flow(c), c->out[i].value, only_origin(regions, count, i));
   }
   return OK;
 }
@@ -337,15 +356,18 @@ static status inline_branch(struct op_call *c, const struct attr_func *f) {
   return s;
 }
 
-/* c->in from 1 on as branch b has it: what earlier branches of the same choice made is what the one of that number made, as in a gradient. */
-static const struct bound *branch_inputs(struct op_call *c, uint32_t b) {
+/* c->in from 1 on as branch b has it: what earlier branches of the same choice made is what that of its number made, as in a gradient. */
+static const struct bound *branch_inputs(struct op_call *c, uint32_t b, struct origin *origins) {
   struct bound *in = ARENA_ARRAY(c->lw->arena, struct bound, c->in_count + 1);
   const struct origin choice = op_origin(c, c->in[0].value);
   for (uint32_t i = 1; i < c->in_count; i++) {
     const struct object_shapes *o = lower_object(c->lw, c->in[i].maker);
     in[i - 1] = c->in[i];
-    if (o && o->branches && choice.value && o->choice.flow == choice.flow && o->choice.value == choice.value)
-      in[i - 1].maker = o->branches[b];
+    origins[i - 1] = op_origin(c, c->in[i].value);
+    if (o && o->branches && origin_equal(o->choice, choice)) {
+      in[i - 1].maker = o->branches[b].maker;
+      origins[i - 1] = o->branches[b].value;
+    }
   }
   return in;
 }
@@ -358,11 +380,13 @@ static status build_regions(struct op_call *c, const struct region_body *bodies,
       if (!is_fixed(c, c->in[i].value))
         shapes[i - 1].data = NULL;
     }
+  struct origin *origins = ARENA_ARRAY(c->lw->arena, struct origin, c->in_count + 1);
   uint32_t outside = c->lw->facts.branch_symbols;
   status s = OK;
   for (uint32_t b = 0; b < count && s == OK; b++) {
     c->lw->facts.branch_symbols = dims_symbol_count(c->lw->dims);
-    s = build_region(c, bodies[b], false, NULL, branch_inputs(c, b), c->in_count - 1, shapes, c->out_count, &regions[b]);
+    const struct bound *in = branch_inputs(c, b, origins);
+    s = build_region(c, bodies[b], false, origins, in, c->in_count - 1, shapes, c->out_count, &regions[b]);
   }
   c->lw->facts.branch_symbols = outside;
   return s;
@@ -480,26 +504,28 @@ static bool passes_through(const struct function *f, uint32_t i, enum kept kept)
   return false;
 }
 
-/* The loop's variables as they are in all turns; what the body hands through (stays[i]) may be known. */
-static struct flow_value *loop_shapes(struct op_call *c, const struct function *body, bool *stays) {
+/* The loop's variables as they are in all turns; what the body hands through has its origin and may be known. */
+static struct flow_value *loop_shapes(struct op_call *c, const struct function *body, struct origin *origins) {
   struct flow_value *shapes = ARENA_ARRAY(c->lw->arena, struct flow_value, c->in_count + 1);
   for (uint32_t i = 0; i < c->in_count; i++) {
     value_id v = c->in[i].value;
     if (!v)
       continue;
     shapes[i] = *op_value(c, v);
-    stays[i] = passes_through(body, i, KEPT_VALUE);
+    bool same = passes_through(body, i, KEPT_VALUE);
+    if (same)
+      origins[i] = op_origin(c, v);
     if (!passes_through(body, i, KEPT_LENGTH))
       shapes[i].length = NO_DIM;
-    if (!stays[i] || !is_fixed(c, v))
+    if (!same || !is_fixed(c, v))
       shapes[i].data = NULL;
-    if (!stays[i])
+    if (!same)
       shapes[i].content = NULL;
   }
   return shapes;
 }
 
-static void emit_loop(struct op_call *c, struct region *regions, struct flow_value *shapes, const bool *stays) {
+static void emit_loop(struct op_call *c, struct region *regions, struct flow_value *shapes, const struct origin *origins) {
   struct flow_node *n = op_emit(c, FLOW_WHILE, regions[0].has_effects || regions[1].has_effects);
   n->region_count = 2;
   n->branches = ARENA_ARRAY(c->lw->arena, struct flow *, 2);
@@ -516,37 +542,36 @@ static void emit_loop(struct op_call *c, struct region *regions, struct flow_val
         shapes[i].dims[d] = op_new_symbol(c);
     c->out[i] = (struct bound){.value = op_add_output(c, n, shapes[i].dtype, shapes[i].rank, shapes[i].dims), .maker = c->in[i].maker};
     op_value(c, c->out[i].value)->length = shapes[i].length;
-    if (stays[i])
-      lower_note_origin(c->lw, op_flow(c), c->out[i].value, op_origin(c, c->in[i].value));
+    lower_note_origin(c->lw, op_flow(c), c->out[i].value, origins[i]);
   }
 }
 
 /* The body until its variables' shapes have settled, then the condition. What each turn binds anew is of the region, too. */
-static status build_turns(struct op_call *c, struct region_body cond, struct region_body body, struct flow_value *shapes, const bool *stays,
-                          struct region *regions) {
+static status build_turns(struct op_call *c, struct region_body cond, struct region_body body, struct flow_value *shapes,
+                          const struct origin *origins, struct region *regions) {
   bool(*open)[LIMIT_RANK] = arena_alloc(c->lw->arena, sizeof *open * (c->in_count + 1));
   struct flow *outer = region_enter(c->lw, c->lw->walk.flow);
   status s = OK;
   for (bool changed = true; changed && s == OK;) { /* ends: each turn opens a dim */
     changed = false;
-    s = build_region(c, body, true, stays, c->in, c->in_count, shapes, c->in_count, &regions[1]);
+    s = build_region(c, body, true, origins, c->in, c->in_count, shapes, c->in_count, &regions[1]);
     s = s == OK ? generalise(c, shapes, open, &regions[1], &changed) : s;
   }
-  s = s == OK ? build_region(c, cond, false, stays, c->in, c->in_count, shapes, 1, &regions[0]) : s;
+  s = s == OK ? build_region(c, cond, false, origins, c->in, c->in_count, shapes, 1, &regions[0]) : s;
   region_leave(c->lw, outer);
   return s;
 }
 static status build_loop(struct op_call *c, struct region_body cond, struct region_body body, struct flow_value *shapes,
-                         const bool *stays) {
+                         const struct origin *origins) {
   struct region regions[2];
-  TRY(build_turns(c, cond, body, shapes, stays, regions));
+  TRY(build_turns(c, cond, body, shapes, origins, regions));
   struct flow *outer = c->lw->walk.flow;
   c->lw->walk.flow = regions[0].flow;
   status s = condition_value(c, regions[0].flow->results.items[0], &regions[0].flow->results.items[0]);
   c->lw->walk.flow = outer;
   TRY(s);
   TRY(copy_results(c, &regions[1]));
-  emit_loop(c, regions, shapes, stays);
+  emit_loop(c, regions, shapes, origins);
   return OK;
 }
 
@@ -562,9 +587,9 @@ status build_while(struct op_call *c) {
   const struct attr_func *cond = NULL, *body = NULL;
   TRY(function_attr(c, "cond", &cond));
   TRY(function_attr(c, "body", &body));
-  bool *stays = ARENA_ARRAY(c->lw->arena, bool, c->in_count + 1);
+  struct origin *origins = ARENA_ARRAY(c->lw->arena, struct origin, c->in_count + 1);
   return build_loop(c, (struct region_body){cond, call_function}, (struct region_body){body, call_function},
-                    loop_shapes(c, function_find(c->lw->graph, body->name), stays), stays);
+                    loop_shapes(c, function_find(c->lw->graph, body->name), origins), origins);
 }
 
 /* ---- for: a loop over start, limit, delta and what the body changes ---- */
@@ -626,9 +651,9 @@ status build_for(struct op_call *c) {
       TRY(op_input(c, i, &c->in[i].value));
   struct bound *out = c->out;
   c->out = ARENA_ARRAY(c->lw->arena, struct bound, c->in_count + 1);
-  bool *stays = ARENA_ARRAY(c->lw->arena, bool, c->in_count + 1);
-  struct flow_value *shapes = loop_shapes(c, NULL, stays);
-  status s = build_loop(c, (struct region_body){NULL, for_condition}, (struct region_body){body, for_body}, shapes, stays);
+  struct origin *origins = ARENA_ARRAY(c->lw->arena, struct origin, c->in_count + 1);
+  struct flow_value *shapes = loop_shapes(c, NULL, origins);
+  status s = build_loop(c, (struct region_body){NULL, for_condition}, (struct region_body){body, for_body}, shapes, origins);
   memcpy(out, c->out + 3, sizeof *out * (c->in_count - 3));
   c->out = out;
   return s;

@@ -111,18 +111,22 @@ struct object_shapes *lower_object(struct lower *lw, const struct node *maker) {
   return o;
 }
 
+/* Most values are no such scalars: the list stays short. */
+static bool has_origin(const struct flow *flow, value_id v) {
+  const struct flow_value *x = &flow->values.items[v];
+  return v && x->rank == 0 && (x->dtype == DTYPE_BOOL || x->dtype == DTYPE_INT32 || x->dtype == DTYPE_VARIANT);
+}
 struct origin op_origin(const struct op_call *c, value_id v) {
   const struct origin here = {c->lw->walk.flow, v};
-  for (uint32_t i = c->lw->facts.origins.count; i-- > 0;) {
-    const struct known_origin *known = &c->lw->facts.origins.items[i];
-    if (known->value.flow == here.flow && known->value.value == v)
-      return known->of;
-  }
+  for (uint32_t i = has_origin(here.flow, v) ? c->lw->facts.origins.count : 0; i-- > 0;)
+    if (origin_equal(c->lw->facts.origins.items[i].value, here))
+      return c->lw->facts.origins.items[i].of;
   return here;
 }
 void lower_note_origin(struct lower *lw, const struct flow *flow, value_id v, struct origin of) {
-  if (of.flow != flow || of.value != v)
-    vec_push(&lw->facts.origins, ((struct known_origin){{flow, v}, of}));
+  const struct origin value = {flow, v};
+  if (of.flow && has_origin(flow, v) && !origin_equal(of, value))
+    vec_push(&lw->facts.origins, ((struct known_origin){value, of}));
 }
 
 struct lower lower_apart(const struct lower *lw) {

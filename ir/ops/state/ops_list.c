@@ -145,6 +145,17 @@ static status element_dims(struct op_call *c, const struct node *maker, const st
   return OK;
 }
 
+/* What is put at the end of a list that was empty, by one node alone: all that comes out. NO_VALUE: something else is put there. A loop's
+ * body comes here again until its shapes have settled. */
+static void note_pushed(struct op_call *c, const struct node *list, value_id v) {
+  struct object_shapes *o = lower_object(c->lw, list);
+  if (!o)
+    return;
+  bool alone = v && strcmp(list->op, "EmptyTensorList") == 0 && (!o->pushed_by || strcmp(o->pushed_by, c->node->name) == 0);
+  o->pushed = alone ? op_origin(c, v) : (struct origin){0};
+  o->pushed_by = alone ? c->node->name : "";
+}
+
 /* Lists of variants: who made the element that comes out is who made what went in. */
 static void note_maker(struct op_call *c, const struct node *list, const struct node *element) {
   struct object_shapes *o = lower_object(c->lw, list);
@@ -434,8 +445,8 @@ status build_list_change(struct op_call *c) {
     note_maker(c, c->in[0].maker, c->in[at].maker);
   const struct flow_value *x = element ? op_value(c, c->in[at].value) : NULL;
   int64_t length = known_length(c, 0);
-  if (at_end && element && c->in[0].maker)
-    lower_object(c->lw, c->in[0].maker)->pushed = op_origin(c, c->in[at].value);
+  if (element)
+    note_pushed(c, c->in[0].maker, at_end ? c->in[at].value : NO_VALUE);
   if (item || at_end)
     note_item(c, c->in[0].maker, x, at_end ? length : known_index(c, 1));
   else if (element)
@@ -475,7 +486,7 @@ status build_list_pop(struct op_call *c) {
   note_known_length(c, length > 0 ? length - 1 : -1);
   TRY(element_output(c, n, 1, 1, length - 1));
   const struct object_shapes *o = lower_object(c->lw, c->in[0].maker);
-  if (o && o->pushed.flow)
+  if (o)
     lower_note_origin(c->lw, op_flow(c), c->out[1].value, o->pushed);
   return OK;
 }
@@ -525,6 +536,8 @@ status build_list_concat_lists(struct op_call *c) {
     return fail(INVALID_ARGUMENT, "Incompatible input TensorList tensor shapes: %s vs. %s", op_shape_text(c, a->rank, a->dims),
                 op_shape_text(c, b->rank, b->dims));
   op_host_output(c, n, 0, a->rank, a->dims);
+  note_pushed(c, c->in[0].maker, NO_VALUE);
+  note_pushed(c, c->in[1].maker, NO_VALUE);
   bool first = c->in[0].maker && lower_object(c->lw, c->in[0].maker)->count > 0;
   c->out[0].maker = first ? c->in[0].maker : c->in[1].maker;
   return OK;
@@ -541,6 +554,7 @@ status build_list_push_batch(struct op_call *c) {
     return fail(INVALID_ARGUMENT, "Expected input_handles to be a vector, but saw shape: %s", op_shape_text(c, lists->rank, lists->dims));
   TRY(op_equal_dims(c, lists->dims[0], rows->dims[0], "Expected tensor.shape[0] == input_handles.size"));
   note_element(c, c->in[0].maker, rows, true);
+  note_pushed(c, c->in[0].maker, NO_VALUE);
   op_host_output(c, n, 0, 1, lists->dims);
   c->out[0].maker = c->in[0].maker;
   return OK;

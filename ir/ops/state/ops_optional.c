@@ -25,6 +25,7 @@ status build_bundle_make(struct op_call *c) {
   note_components(c);
   op_host_output(c, n, 0, 0, NULL);
   c->out[0].maker = c->node;
+  lower_object(c->lw, c->node)->made = (struct origin){op_flow(c), c->out[0].value};
   return OK;
 }
 
@@ -106,7 +107,7 @@ status build_bundle_take(struct op_call *c) {
     op_host_output(c, n, i, rank, dims);
     c->out[i].maker = o && i < o->count && o->makers ? o->makers[i] : NULL;
   }
-  if (o && o->pushed.flow && c->out_count == 1)
+  if (o && c->out_count == 1 && origin_equal(o->made, op_origin(c, c->in[0].value))) /* not of a loop that makes another one */
     lower_note_origin(c->lw, op_flow(c), c->out[0].value, o->pushed);
   return OK;
 }
