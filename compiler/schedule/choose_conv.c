@@ -275,27 +275,30 @@ static enum filter_place place_of(const struct conv *v, int64_t vectors) {
     return is_crowded(v) ? FILTER_FAR : FILTER_NEAR;
   return is_crowded(v) ? FILTER_CROWDED : strip_stays(v, vectors) ? FILTER_NEAR : FILTER_FAR;
 }
+static struct conv_tile conv_tile_of(const struct conv *v, int64_t rows, const struct form *f) {
+  return (struct conv_tile){.rows = rows,
+                            .vectors = f->vectors,
+                            .terms = v->terms,
+                            .apart = (double)row_bytes(v),
+                            .pixels_apart = fabs((double)v->c->axes[v->columns].stride[0]) * (double)dtype_size(v->c->dtype),
+                            .place = f->is_staged ? FILTER_COPIED : place_of(v, f->vectors)};
+}
 static double tile_cycles(const struct conv *v, int64_t rows, const struct form *f) {
-  const struct machine narrow = machine_narrow(v->n->machine, (uint32_t)(v->lanes * (int64_t)dtype_size(v->c->dtype))), *machine = &narrow;
-  const struct contraction_axis *columns = &v->c->axes[v->columns];
-  double bytes = fabs((double)columns->stride[0]) * (double)dtype_size(v->c->dtype);
-  const struct conv_tile tile = {.rows = rows,
-                                 .vectors = f->vectors,
-                                 .terms = v->terms,
-                                 .apart = (double)row_bytes(v),
-                                 .pixels_apart = bytes,
-                                 .place = f->is_staged ? FILTER_COPIED : place_of(v, f->vectors)};
+  const struct machine narrow = machine_narrow(v->n->machine, (uint32_t)(v->lanes * (int64_t)dtype_size(v->c->dtype)));
+  const struct conv_tile tile = conv_tile_of(v, rows, f);
   if (!v->is_by_channel)
-    return conv_tile_cycles(machine, &tile);
+    return conv_tile_cycles(&narrow, &tile);
   const struct contraction_axis *taps = &v->c->axes[v->taps]; /* there are taps: it is under a test */
-  double apart = taps->stride[0] ? fabs((double)columns->stride[0] / (double)taps->stride[0]) : 1;
-  return depthwise_tile_cycles(machine, rows, f->vectors, v->terms, (double)taps->extent, apart, bytes);
+  double apart = taps->stride[0] ? fabs((double)v->c->axes[v->columns].stride[0] / (double)taps->stride[0]) : 1;
+  return depthwise_tile_cycles(&narrow, rows, f->vectors, v->terms, (double)taps->extent, apart, tile.pixels_apart);
 }
 static double cycles_of(const struct conv *v, const struct form *f) {
+  const struct conv_tile tile = conv_tile_of(v, f->rows, f);
   double row = (double)(v->wide / f->rows) * tile_cycles(v, f->rows, f);
   if (v->wide % f->rows) /* code of its own, which is nothing to gain by itself */
     row = (row + tile_cycles(v, v->wide % f->rows, f)) * REST_COST;
-  return v->others * (double)divide_up(v->width, f->vectors * v->lanes) * row + (f->is_staged ? f->parts * copy_cycles(v) : 0);
+  double strip = v->others * row + (v->is_by_channel ? 0 : conv_first_cycles(v->n->machine, &tile));
+  return (double)divide_up(v->width, f->vectors * v->lanes) * strip + (f->is_staged ? f->parts * copy_cycles(v) : 0);
 }
 /* The best number of rows for so many vectors. */
 static void propose(const struct conv *v, struct form f, struct candidates *out) {

@@ -78,7 +78,7 @@ static struct stmt *only_red_inside(const struct stmt *s) {
 }
 /* Lanes of an open number of turns, each with addresses of its own, must gain more than a little: there may be few. */
 static bool may_be_few(const struct chooser *c, const struct stmt *loop, const struct vector_plan *plan) {
-  return (plan->gathers || plan->has_apart) && !expr_is_const(c->k, loop->value, NULL) && loop_trips(c->k, loop->value) >= TRIPS_OPEN &&
+  return (plan->gathers || plan->scatters) && !expr_is_const(c->k, loop->value, NULL) && loop_trips(c->k, loop->value) >= TRIPS_OPEN &&
          plan->share * GUESS_COST_APART > 1;
 }
 /* The loop itself, or one of those that it sums up over with nothing between them, marked. */
@@ -183,7 +183,7 @@ static double lanes_cost(const struct chooser *c, const struct chain *chain, int
   bool is_known = true;
   for (int i = chain->groups[group].first; i <= chain->groups[group].last; i++)
     is_known = is_known && expr_is_const(c->k, chain->loops[i]->value, NULL);
-  double guess = is_known ? 1 : plan->has_apart ? GUESS_COST_APART : plan->share <= GUESS_SHARE ? 1 : GUESS_COST;
+  double guess = is_known ? 1 : plan->scatters ? GUESS_COST_APART : plan->share <= GUESS_SHARE ? 1 : GUESS_COST;
   return plan->cost / trips_of(c, chain, group) * guess;
 }
 /* What iterations of another group that will run together with a sum's vectors load alike is loaded once for them. */

@@ -240,8 +240,8 @@ static double asked_cycles(const struct product_work *w, const struct tile *t) {
 double product_tile_cycles(const struct machine *machine, const struct product_work *w, const struct tile *t, bool fetch) {
   const struct rates *rates = rates_of(machine);
   bool far = product_is_far(machine, w);
-  double strips = divide_up(w->width, t->vectors * w->lanes), step = step_cycles(machine, t, far ? ASKED_SHARE : STEP_SHARE), line = 0,
-         lost = 0;
+  double strips = divide_up(w->width, t->vectors * w->lanes), step = step_cycles(machine, t, far ? ASKED_SHARE : STEP_SHARE);
+  double line = 0, lost = 0;
   double across = across_line(machine, w) + comes_line(machine, w, false) + stream_lines(machine, w, t) * STREAM_LINE_CYCLES;
   step = overlapped(step, lines_of(machine, w, t->vectors * w->lanes) * crowded(rates, w, far) + across);
   if (far) {
@@ -547,11 +547,23 @@ double conv_product_cycles(const struct machine *machine, const struct product_w
 double conv_plain_cycles(const struct machine *machine, double vectors, double terms, double apart) {
   return vectors * terms * (1 / machine->fma_rate / TESTED_SHARE * LOADS_HIDDEN / machine->loads + apart);
 }
+static double pairs_of(const struct machine *machine, const struct conv_tile *t) {
+  return divide_up((double)(t->vectors * machine->vector_bytes), PAIR_BYTES);
+}
+/* Of a crowded filter's lines of a term, from the second row of tiles on; 0: it is not known. */
+static double crowded_term(const struct machine *machine, const struct conv_tile *t) {
+  double lines = divide_up((double)(t->vectors * machine->vector_bytes), LINE_BYTES);
+  return t->place == FILTER_CROWDED ? lost_term(machine, bytes_apart(t->apart), lines) : 0;
+}
+double conv_first_cycles(const struct machine *machine, const struct conv_tile *t) {
+  double lost = crowded_term(machine, t), first = pairs_of(machine, t) * rates_of(machine)->conv_pair[1];
+  return lost > 0 && first > lost ? t->terms * (first - lost) : 0;
+}
 /* A term of a tile of so many cycles, when its vectors of the filter are there. */
 static double term_cycles(const struct machine *machine, double step, const struct conv_tile *t) {
-  double bytes = (double)(t->vectors * machine->vector_bytes), apart = (double)bytes_apart(t->apart);
-  double lost = t->place == FILTER_CROWDED ? lost_term(machine, (int64_t)apart, divide_up(bytes, LINE_BYTES)) : 0;
-  double far = lost > 0 ? lost : divide_up(bytes, PAIR_BYTES) * rates_of(machine)->conv_pair[t->place == FILTER_CROWDED];
+  double bytes = (double)(t->vectors * machine->vector_bytes);
+  double lost = crowded_term(machine, t);
+  double far = lost > 0 ? lost : pairs_of(machine, t) * rates_of(machine)->conv_pair[t->place == FILTER_CROWDED];
   double share = t->place == FILTER_COPIED ? COPIED_SHARE : rates_of(machine)->conv_apart;
   double second = t->terms * bytes > (double)machine->bytes[LEVEL_L1] ? bytes / (machine->bandwidth[LEVEL_L2] * share) : 0;
   step = step > LATENCY_CYCLES ? step : LATENCY_CYCLES;
@@ -574,8 +586,8 @@ double conv_tile_cycles(const struct machine *machine, const struct conv_tile *t
 }
 double conv_copy_cycles(const struct machine *machine, double bytes, double apart, double turned) {
   bool is_far = bytes > (double)machine->bytes[LEVEL_L2];
-  double line = rates_of(machine)->block_line[is_far ? PLACE_FAR : PLACE_NEAR],
-         lost = is_far ? lost_term(machine, bytes_apart(apart), 1) : 0;
+  double line = rates_of(machine)->block_line[is_far ? PLACE_FAR : PLACE_NEAR];
+  double lost = is_far ? lost_term(machine, bytes_apart(apart), 1) : 0;
   return bytes / LINE_BYTES * (line > lost ? line : lost) + turned * rates_of(machine)->block_turned;
 }
 

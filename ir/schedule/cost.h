@@ -93,7 +93,7 @@ const struct tile *product_tiles(const struct machine *machine);
 
 /* Whether the second factor comes from beyond L2: it takes more than half of it. */
 bool product_is_far(const struct machine *machine, const struct product_work *work);
-/* The most vectors of a tile whose second factor is far: what comes from afar comes in few lines at a time, but where more were measured. */
+/* The most vectors of a tile whose second factor is far: such lines come few at a time, but where more were measured. */
 int64_t product_far_vectors(const struct machine *machine);
 /* Whether the second factor's neighbouring terms lie in more pages than the TLB holds. */
 bool product_is_paged(const struct machine *machine, const struct product_work *work);
@@ -193,7 +193,9 @@ struct conv_tile {
   double pixels_apart; /* bytes between neighbours of the rows */
   enum filter_place place;
 };
+/* A tile; and what the first one of a strip takes more, for lines that come from memory. */
 double conv_tile_cycles(const struct machine *machine, const struct conv_tile *tile);
+double conv_first_cycles(const struct machine *machine, const struct conv_tile *tile);
 double conv_copy_cycles(const struct machine *machine, double bytes, double apart, double turned);
 /* A depthwise one's tile: each row of `taps` meets columns of its image that overlap, neighbours of the tile `apart` columns and `bytes`
  * from each other. */

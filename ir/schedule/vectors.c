@@ -54,8 +54,11 @@ static bool is_written_out(const struct vector_costs *c, const struct expr *x) {
   bool is_kept = x->dtype == DTYPE_DOUBLE && c->machine->is_strict;
   return dtype_is_float(x->dtype) && !is_kept && op_is_written_out(x->op, x->dtype);
 }
-static double access_operations(const struct vector_costs *c, uint32_t buffer, const expr_id *index, double lanes, double alone) {
+/* *apart: set where each lane has an address of its own. */
+static double access_operations(const struct vector_costs *c, uint32_t buffer, const expr_id *index, double lanes, double alone,
+                                bool *apart) {
   int64_t stride = lane_stride(&c->view, buffer, index);
+  *apart = *apart || stride == STRIDE_FAR;
   return stride == STRIDE_FAR ? lanes * alone : stride == 0 || stride == 1 ? 1 : STRIDED_OPERATIONS;
 }
 
@@ -64,10 +67,8 @@ static double lanes_operations(struct vector_costs *c, expr_id e, double lanes) 
   const struct kernel *k = kernel_of(c);
   const struct expr *x = expr_get(k, e);
   double one = op_operations(x->op);
-  if (x->op == SCALAR_LOAD) {
-    c->gathers = c->gathers || lane_stride(&c->view, (uint32_t)x->imm, &k->operands.items[x->first]) == STRIDE_FAR;
-    return access_operations(c, (uint32_t)x->imm, &k->operands.items[x->first], lanes, GATHER_OPERATIONS);
-  }
+  if (x->op == SCALAR_LOAD)
+    return access_operations(c, (uint32_t)x->imm, &k->operands.items[x->first], lanes, GATHER_OPERATIONS, &c->gathers);
   if (divides_by_lane(c, e) || (op_effort(x->op) == EFFORT_FUNCTION && !is_written_out(c, x)))
     return one * lanes;
   return dtype_size(x->dtype) == 8 ? one * WIDE_SHARE : one;
@@ -114,10 +115,8 @@ static double operations_of(struct vector_costs *c, const struct stmt *s, double
   double sum = 0;
   for (; s; s = s->next) {
     sum += 0.5 + value_operations(c, s, lanes);
-    if (s->kind == STMT_STORE) {
-      sum += lanes > 1 ? access_operations(c, s->buffer, s->index, lanes, SCATTER_OPERATIONS) : 1;
-      c->has_apart = c->has_apart || (lanes > 1 && lane_stride(&c->view, s->buffer, s->index) == STRIDE_FAR);
-    }
+    if (s->kind == STMT_STORE)
+      sum += lanes > 1 ? access_operations(c, s->buffer, s->index, lanes, SCATTER_OPERATIONS, &c->scatters) : 1;
     if (s->kind == STMT_FOR)
       sum += lanes > 1 ? loop_trips(kernel_of(c), s->value) * (operations_of(c, s->body, lanes) + lines_kept_open(c, s, lanes))
                        : best_operations(c, s);
@@ -201,10 +200,10 @@ bool vector_plan_make(struct vector_costs *c, uint32_t local, bool is_par, doubl
   out->has_red = facts.has_red;
   double width = native < out->lanes ? native : out->lanes;
   width = trips < width ? trips : width;
-  c->has_apart = c->gathers = false;
+  c->gathers = c->scatters = false;
   out->cost = trips / width * operations_of(c, body, width > 1 ? width : 1.01) + (is_par ? PAR_OPERATIONS : RED_OPERATIONS);
-  out->has_apart = c->has_apart;
   out->gathers = c->gathers;
+  out->scatters = c->scatters;
   double turns = c->together.count;
   c->together.count = 0;
   out->share = out->cost / (trips * operations_of(c, body, 1.01));

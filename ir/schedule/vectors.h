@@ -13,8 +13,8 @@
 struct vector_costs {
   const struct machine *machine;
   struct lane_view view;
-  bool *seen; /* by expression, of the statement at hand */
-  bool has_apart, gathers;
+  bool *seen;             /* by expression, of the statement at hand */
+  bool gathers, scatters; /* of the plan at hand */
   struct {
     uint32_t local;
     double count; /* > 1: so many turns of this loop run together: what does not move with it is worked out once for them */
@@ -30,10 +30,10 @@ struct vector_plan {
   uint32_t lanes;
   uint32_t native; /* of one register */
   bool has_check, has_red;
-  bool has_apart, gathers; /* each lane stores to an address of its own, loads from one */
-  bool is_long;            /* written once, with a mask all the way */
-  double cost;             /* of the whole loop */
-  double share;            /* of what it costs without lanes, and turn by turn */
+  bool gathers, scatters; /* each lane loads from an address of its own, stores to one */
+  bool is_long;           /* written once, with a mask all the way */
+  double cost;            /* of the whole loop */
+  double share;           /* of what it costs without lanes, and turn by turn */
 };
 /* So many lanes, or half of them as long as that leaves clearly fewer without an element in the last vectors of so many trips. */
 uint32_t lanes_that_fit(uint32_t lanes, uint32_t native, double trips);
