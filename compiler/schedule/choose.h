@@ -59,6 +59,11 @@ static inline int64_t tasks_wanted(const struct machine *machine) {
   int64_t wanted = machine->cores < 1 ? TASKS_MAX : 2 * (int64_t)machine->cores;
   return wanted < TASKS_MIN ? TASKS_MIN : wanted < TASKS_MAX ? wanted : TASKS_MAX;
 }
+/* And the fewest that are worth a thought, one for each core (two, as a program may run where there are more), and what that costs. */
+#define FEWER_TASKS 1.05 /* of what they are expected to take: a core that begins late has nobody to take over from it */
+static inline int64_t tasks_fewest(const struct machine *machine) {
+  return machine->cores < 1 ? tasks_wanted(machine) : machine->cores > 2 ? machine->cores : 2;
+}
 
 static inline int64_t divide_up(int64_t a, int64_t by) { return (a + by - 1) / by; }
 

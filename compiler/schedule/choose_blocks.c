@@ -53,7 +53,6 @@ struct blocked {
 #define TERMS_COPIED 256      /* where the first factor is copied too, or it is open how many there are */
 #define TERMS_MIN 32          /* of a sum: fewer do not pay for its tile, unless the second factor lies along it: plain loops gather */
 #define EVEN_TASKS 4          /* of a core: more differ little from core to core */
-#define FEWER_TASKS 1.05      /* of what one task for each core is expected to take */
 #define OPEN_ROWS 256         /* of a task, where their number is open */
 #define STRIPS_IN_PLACE 3     /* of a task: runs that long of a row's columns */
 #define CHUNK_ROWS 1024       /* of a task, at least: fewer do not pay for a copy of their own, */
@@ -458,13 +457,11 @@ static void propose_parts_of_rows(const struct blocked *b, struct candidates *ou
     if (choose_parts(b, parts, &sized) && !is_proposed_elsewhere(b, &sized, parts))
       propose(&sized, out);
 }
-/* Each task of some columns copies all its rows: one for each core, as far as that is known, does so less often. Two at least: a program
- * may run where there are more. */
+/* Each task of some columns copies all its rows: fewer do so less often. */
 static void propose_fewer_tasks(const struct blocked *b, struct candidates *out) {
   struct blocked few = *b;
-  int64_t cores = b->n->machine->cores;
-  few.wanted = cores > 2 ? cores : 2;
-  if (b->blocks.copies_rows && cores > 0 && wants_fewer(&few))
+  few.wanted = tasks_fewest(b->n->machine);
+  if (b->blocks.copies_rows && wants_fewer(&few))
     propose_parts_of_rows(&few, out);
 }
 /* Rows of a task, whole tiles, where their number is open: fewer, where they are copied and much of what a task may keep. */

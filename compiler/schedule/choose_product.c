@@ -2,6 +2,8 @@
  * nothing is packed. That wins where packing is not paid back: few rows, or few terms. Of many terms, along which both factors lie apart
  * (gradients of weights over many rows), blocks stay in L2 for all tiles of a task, while the sums wait in the result.
  * Strips of columns are outermost: the strip's part of the second factor stays in the cache while all rows meet it. */
+#include <float.h>
+
 #include "compiler/schedule/axis_words.h"
 
 #define FETCH_AHEAD 16      /* terms */
@@ -90,10 +92,12 @@ static const char *tails_text(const struct product *p, const struct tile *t) {
     tails = i < t->rows ? arena_printf(arena, "%s %d", *tails ? tails : " tail cut", i) : tails;
   return tails;
 }
-/* Rows of a task, whole tiles: few where strips alone are few tasks. As many for each task, if about so many can be. */
-static int64_t task_rows(const struct product *p, const struct tile *t, int64_t most) {
-  int64_t rows = (int64_t)p->work.m, strips = divide_up((int64_t)p->work.width, (int64_t)p->work.lanes * t->vectors);
-  int64_t parts = divide_up(tasks_wanted(p->n->machine), strips * (int64_t)p->work.batch);
+static int64_t strips_of(const struct product *p, const struct tile *t) {
+  return divide_up((int64_t)p->work.width, (int64_t)p->work.lanes * t->vectors);
+}
+/* Rows of a task, whole tiles: few where other axes alone (`beside`) make few tasks. As many for each task, if about so many can be. */
+static int64_t task_rows(const struct product *p, const struct tile *t, int64_t beside, int64_t wanted, int64_t most) {
+  int64_t rows = (int64_t)p->work.m, parts = divide_up(wanted, beside);
   parts = divide_up(rows, parts) > most ? divide_up(rows, most) : parts;
   int64_t tiles = divide_up(divide_up(rows, parts), t->rows);
   for (int64_t even = tiles; even >= divide_up(tiles, 2); even--)
@@ -105,7 +109,7 @@ static int64_t task_rows(const struct product *p, const struct tile *t, int64_t 
 static int64_t group_rows(const struct product *p, const struct tile *t, bool fetch) {
   int64_t all = (int64_t)p->work.m;
   bool may = !has_open(p) && !p->n->shared && product_tile_cycles(p->n->machine, &p->work, t, fetch) >= SHARED_CYCLES;
-  return may ? task_rows(p, t, all) : all;
+  return may ? task_rows(p, t, strips_of(p, t) * (int64_t)p->work.batch, tasks_wanted(p->n->machine), all) : all;
 }
 /* The step that gives each task some of the rows, which then are called *row within *group; or none. */
 static const char *groups_text(const struct product *p, const struct tile *t, bool fetch, const char **row, const char **group) {
@@ -151,33 +155,65 @@ static const char *along_rows_text(const struct product *p, const struct tile *t
   return arena_printf(a, "%s; sink %si %si under%s in register; run%s tasks; run %si unroll; run %si lanes", text, m, n, sum, batch, m, n);
 }
 /* In blocks of terms: sums wait in the result. */
-static const char *waiting_text(const struct product *p, const struct tile *t, int64_t group, int64_t block) {
+static const char *waiting_text(const struct product *p, const struct tile *t, const struct product_waiting *w) {
   struct arena *a = p->n->arena;
   const struct axis_name names[] = {{p->rows, "m"}, {p->columns, "n"}, {p->c->axis_count - 1, "k"}};
   const struct axis_words words = axis_words_of(p->n, p->c, NULL, names, 3);
   const char *m = words.of[p->rows], *n = words.of[p->columns], *k = words.of[p->c->axis_count - 1];
   const char *batch = axis_words_others(&words, 0, p->c->par_count), *tails = tails_text(p, t);
-  const char *text = arena_printf(a,
-                                  "%s; split %s %d -> %so %si; split %s %lld -> %sg %sr; order%s %so %sg %sr %si; split %s %lld -> "
-                                  "%sb %sk; sink %sr %si under %sb in result first",
-                                  axis_words_begin(&words), n, (int)p->work.lanes * t->vectors, n, n, m, (long long)group, m, m, batch, n,
-                                  m, m, n, k, (long long)block, k, k, m, n, k);
-  text = arena_printf(a, "%s; split %sr %d -> %so %si%s; sink %si %si under %sk in register", text, m, t->rows, m, m, tails, m, n, k);
+  const char *strips = w->strips > 1 ? arena_printf(a, "; split %so %lld -> %so %sj", n, (long long)w->strips, n, n) : "";
+  const char *strip = w->strips > 1 ? arena_printf(a, " %sj", n) : "";
+  const char *text =
+    arena_printf(a, "%s; split %s %d -> %so %si%s; split %s %lld -> %sg %sr; order%s %so %sg%s %sr %si", axis_words_begin(&words), n,
+                 (int)p->work.lanes * t->vectors, n, n, strips, m, (long long)w->rows, m, m, batch, n, m, strip, m, n);
+  text = arena_printf(a, "%s; split %s %lld -> %sb %sk; sink%s %sr %si under %sb in result first; split %sr %d -> %so %si%s", text, k,
+                      (long long)w->terms, k, k, strip, m, n, k, m, t->rows, m, m, tails);
+  text = arena_printf(a, "%s; sink %si %si under %sk in register", text, m, n, k);
   if (product_rows_stream(p->n->machine, &p->work) &&
       !product_rows_come(p->n->machine, &p->work)) /* the next block's, while this one is summed up */
-    text = arena_printf(a, "%s; fetch %s at %sk ahead %lld", text, contraction_buffer(p->c, 0)->name, k, (long long)block);
+    text = arena_printf(a, "%s; fetch %s at %sk ahead %lld", text, contraction_buffer(p->c, 0)->name, k, (long long)w->terms);
   return arena_printf(a, "%s; run%s %so %sg tasks; run %si unroll; run %si lanes", text, batch, n, m, m, n);
+}
+/* What a task has where about so many are wanted, of so many strips each. */
+static bool find_waiting(const struct product *p, const struct tile *t, int64_t strips, int64_t wanted, struct product_waiting *w) {
+  int64_t most = product_waiting_rows(p->n->machine, &p->work, t, strips), groups = divide_up(strips_of(p, t), strips);
+  w->strips = strips;
+  w->rows = most < t->rows ? 0 : task_rows(p, t, groups * (int64_t)p->work.batch, wanted, most);
+  return w->rows >= t->rows;
+}
+/* Too few tasks are no choice; a core that begins late has nobody to take over from it where there is one for each. */
+static double waiting_cycles(const struct product *p, const struct tile *t, const struct product_waiting *w) {
+  const struct machine *machine = p->n->machine;
+  int64_t groups = divide_up(strips_of(p, t), w->strips) * divide_up((int64_t)p->work.m, w->rows), tasks = groups * (int64_t)p->work.batch;
+  double late = tasks < tasks_wanted(machine) ? FEWER_TASKS : 1;
+  return w->strips > 1 && tasks < tasks_fewest(machine) ? DBL_MAX : product_waiting_cycles(machine, &p->work, t, w) * late;
+}
+/* Tasks of several strips read the first factor less often: the best of those. */
+static void propose_waiting_strips(const struct product *p, const struct tile *t, struct product_waiting w, struct candidates *out) {
+  const int64_t wanted[] = {tasks_wanted(p->n->machine), tasks_fewest(p->n->machine)};
+  struct product_waiting best = w;
+  double least = DBL_MAX;
+  for (int64_t strips = 2; strips < 2 * strips_of(p, t); strips *= 2)
+    for (int i = 0; i < 2; i++) {
+      double cycles = find_waiting(p, t, strips, wanted[i], &w) ? waiting_cycles(p, t, &w) : DBL_MAX;
+      if (cycles < least) {
+        least = cycles;
+        best = w;
+      }
+    }
+  if (least < DBL_MAX)
+    vec_push(&out->items, ((struct candidate){.steps = waiting_text(p, t, &best), .cycles = least}));
 }
 static void propose_waiting(const struct product *p, const struct tile *t, struct candidates *out) {
   bool fills = t->rows * t->vectors * 3 >= (int)p->n->machine->registers * 2; /* else it reads from L2 as fast as it computes */
   bool may_wait =
     fills && !has_open(p) && p->work.is_transposed && p->c->axis_count == p->c->par_count + 1 && !p->n->k->body->next && stores_sum(p->c);
-  int64_t block = may_wait ? product_waiting_terms(p->n->machine, &p->work) : 0;
-  int64_t group = block ? task_rows(p, t, product_waiting_rows(p->n->machine, &p->work, t)) : 0;
-  if (group < t->rows)
+  struct product_waiting w = {.terms = may_wait ? product_waiting_terms(p->n->machine, &p->work) : 0};
+  if (w.terms == 0)
     return;
-  double cycles = product_waiting_cycles(p->n->machine, &p->work, t, block);
-  vec_push(&out->items, (struct candidate){.steps = waiting_text(p, t, group, block), .cycles = cycles});
+  if (find_waiting(p, t, 1, tasks_wanted(p->n->machine), &w))
+    vec_push(&out->items, ((struct candidate){.steps = waiting_text(p, t, &w), .cycles = waiting_cycles(p, t, &w)}));
+  propose_waiting_strips(p, t, w, out);
 }
 /* For few of an axis of open extent: what is right for many may not be. */
 static void propose_few(const struct product *p, int axis, int64_t below, struct candidate c, struct candidates *out) {

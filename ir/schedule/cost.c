@@ -215,19 +215,20 @@ static double held_by_loads(const struct machine *machine, double rows, double v
   double loads = (rows + vectors) / machine->loads, fmas = rows * vectors / machine->fma_rate;
   return tile_loads_hold(machine) && fmas > 0 && loads > fmas ? loads / fmas : 1;
 }
-/* Of a term's lines that L2 has lost; 0: it is not known. */
+/* Of a term's lines that L2 has lost. */
 static double lost_term(const struct machine *machine, int64_t apart, double lines) {
-  const struct rates *rates = rates_of(machine);
-  return rates->lost_line > 0 ? rates->lost_term[crowd_of(apart)] + lines * rates->lost_line : 0;
+  return rates_of(machine)->lost_term[crowd_of(apart)] + lines * rates_of(machine)->lost_line;
 }
 #define LOST_FROM 0.75 /* of L2 */
 #define ASKED_PAGE 0.4 /* of a term in a page that the TLB has lost, where it is asked for ahead */
-/* Of a strip's lines of a term that L2 has lost before the next rows meet them: terms that far apart find few of its sets. */
+/* Of a strip's lines of a term that L2 has lost before the next rows meet them: terms that far apart find few of its sets. 0: it has not, or
+ * that was not measured. */
 static double lost_lines(const struct machine *machine, const struct product_work *w, const struct tile *t, bool fetch) {
   int64_t apart = bytes_apart(w->stride);
   double kept = apart >= LINE_BYTES ? LOST_FROM * (double)machine->bytes[LEVEL_L2] / (double)apart : w->k;
   double page = product_is_paged(machine, w) ? rates_of(machine)->page * (fetch ? ASKED_PAGE : 1) : 0;
-  return w->k > kept ? lost_term(machine, apart, lines_of(machine, w, t->vectors * w->lanes)) + page : 0;
+  bool is_lost = rates_of(machine)->lost_line > 0 && w->k > kept;
+  return is_lost ? lost_term(machine, apart, lines_of(machine, w, t->vectors * w->lanes)) + page : 0;
 }
 #define ASKED_SHARE 0.985 /* of the peak, where a far factor is asked for: what is near comes for the first time, too */
 #define ASKED_LOAD 0.1    /* a load of a term, beside the hints that ask for a far factor, */
@@ -237,34 +238,47 @@ static double asked_cycles(const struct product_work *w, const struct tile *t) {
   return (t->rows + t->vectors) * ASKED_LOAD + (t->rows > ROWS_FEW && !w->is_transposed ? t->rows * t->vectors * ROWS_SHARE : 0);
 }
 #define LOST_SHARE 0.02 /* of those, where multiply-adds take longer */
+/* Of a first factor's line that no prefetcher finds, in blocks of terms, for each strip; otherwise what multiply-adds do not hide. */
+static double stream_line(const struct machine *machine, const struct product_work *w) {
+  return rates_of(machine)->stream_line[is_crowded(w, w->m * w->bytes)];
+}
+static double stream_wait(const struct machine *machine, const struct product_work *w) {
+  return rates_of(machine)->stream_wait[is_crowded(w, w->m * w->bytes)];
+}
+/* Of a term of so many lines of a far second factor, beside a tile's first step: they come no faster than that. */
+static double first_lines(const struct rates *rates, double lines, double step, bool fetch) {
+  double wait = lines * rates->far_line - step, least = lines * rates->line[fetch];
+  return wait > least ? wait : least;
+}
 double product_tile_cycles(const struct machine *machine, const struct product_work *w, const struct tile *t, bool fetch) {
   const struct rates *rates = rates_of(machine);
   bool far = product_is_far(machine, w);
   double strips = divide_up(w->width, t->vectors * w->lanes), step = step_cycles(machine, t, far ? ASKED_SHARE : STEP_SHARE);
-  double line = 0, lost = 0;
+  double lines = lines_of(machine, w, t->vectors * w->lanes), first = 0, lost = 0;
   double across = across_line(machine, w) + comes_line(machine, w, false) + stream_lines(machine, w, t) * STREAM_LINE_CYCLES;
-  step = overlapped(step, lines_of(machine, w, t->vectors * w->lanes) * crowded(rates, w, far) + across);
+  step = overlapped(step, lines * crowded(rates, w, far) + across);
   if (far) {
     step = step * (row_blocks(machine, w->m, t) > 1 ? rates->far_step : 1) + (fetch ? t->vectors * rates->fetch : 0);
     lost = lost_lines(machine, w, t, fetch);
-    line = lost > 0 ? 0 : rates->line[fetch];
+    first = lost > 0 ? 0 : first_lines(rates, lines, step, fetch);
     step = overlapped_by(step + (is_half(machine) ? asked_cycles(w, t) : 0), lost, LOST_SHARE);
   }
   step += product_is_paged(machine, w) && lost == 0 ? rates->page : 0;
-  step += w->is_transposed ? rates->across[rows_are_far(machine, w)] + stream_lines(machine, w, t) * rates->stream_wait : 0;
+  step += w->is_transposed ? rates->across[rows_are_far(machine, w)] + stream_lines(machine, w, t) * stream_wait(machine, w) : 0;
   step /= (w->is_computed ? COMPUTED_SHARE : 1) * aligned_share(machine, w);
   double tile = w->k * step + ends_cycles(machine, t, false);
   double ends = rows_cycles(machine, w, strips) + result_cycles(machine, w, strips <= 1);
-  return w->batch * (strips * (row_blocks(machine, w->m, t) * tile + w->k * lines_of(machine, w, t->vectors * w->lanes) * line) + ends);
+  return w->batch * (strips * (row_blocks(machine, w->m, t) * tile + w->k * first) + ends);
 }
 
 #define WAITING_TERMS 256
-#define WAITING_TERMS_STREAM 128 /* of rows that are asked for ahead */
+#define WAITING_TERMS_FEW 128    /* of rows that are asked for ahead, and where lines from beyond L2 were measured to count */
 #define WAITING_LEAST 2          /* blocks that are worth it, */
 #define WAITING_LEAST_STREAM 1.5 /* of such rows */
 #define WAITING_CYCLES 8         /* a vector of sums that comes from beyond L2, and goes */
 static int64_t waiting_terms(const struct machine *machine, const struct product_work *w) {
-  return product_rows_stream(machine, w) ? WAITING_TERMS_STREAM : WAITING_TERMS;
+  bool few = product_rows_stream(machine, w) || rates_of(machine)->waiting_line[0] > 0;
+  return few ? WAITING_TERMS_FEW : WAITING_TERMS;
 }
 int64_t product_waiting_terms(const struct machine *machine, const struct product_work *w) {
   double both = w->k * (w->m + w->width) * w->bytes;
@@ -273,20 +287,34 @@ int64_t product_waiting_terms(const struct machine *machine, const struct produc
   double least = (double)terms * (streams ? WAITING_LEAST_STREAM : WAITING_LEAST);
   return w->k < least || may_stay ? 0 : terms;
 }
-int64_t product_waiting_rows(const struct machine *machine, const struct product_work *w, const struct tile *t) {
+int64_t product_waiting_rows(const struct machine *machine, const struct product_work *w, const struct tile *t, int64_t strips) {
   double terms = (double)waiting_terms(machine, w);
-  return (int64_t)((double)machine->bytes[LEVEL_L2] / 2 / terms / w->bytes - t->vectors * w->lanes);
+  return (int64_t)((double)machine->bytes[LEVEL_L2] / 2 / terms / w->bytes - (double)strips * t->vectors * w->lanes);
 }
-double product_waiting_cycles(const struct machine *machine, const struct product_work *w, const struct tile *t, int64_t block) {
-  double strips = divide_up(w->width, t->vectors * w->lanes), blocks = divide_up(w->k, (double)block);
+/* Of the lines of both factors that come from beyond L2: the first one's for each task's columns, the second one's for its rows. */
+static double waiting_lines(const struct machine *machine, const struct product_work *w, double strips, double groups) {
+  const struct rates *rates = rates_of(machine);
+  double first = rates->waiting_line[0] > 0 ? rates->waiting_line[0] : comes_line(machine, w, true);
+  first += product_rows_stream(machine, w) ? stream_line(machine, w) : 0;
+  return w->k * (strips * divide_up(w->m, w->lanes) * first + groups * divide_up(w->width, w->lanes) * rates->waiting_line[1]);
+}
+/* A term in blocks of so many, with what lines take that fall into few sets of the first cache. */
+static double waiting_step(const struct machine *machine, const struct product_work *w, const struct tile *t, int64_t terms) {
+  const struct rates *rates = rates_of(machine);
+  struct product_work block = *w;
+  block.k = (double)terms;
+  bool is_apart = w->stride > w->width * w->bytes; /* the first factor's lines may crowd the same sets */
+  double line = is_apart ? crowded(rates, w, is_crowded(w, w->m * w->bytes)) : 0;
+  double step = overlapped(step_cycles(machine, t, STEP_SHARE), lines_of(machine, w, t->vectors * w->lanes) * line);
+  return step + (is_crowded(&block, w->m * w->bytes) ? rates->waiting_crowd[crowd_of(bytes_apart(w->m * w->bytes))] : 0);
+}
+double product_waiting_cycles(const struct machine *machine, const struct product_work *w, const struct tile *t,
+                              const struct product_waiting *waiting) {
+  double strips = divide_up(w->width, t->vectors * w->lanes), blocks = divide_up(w->k, (double)waiting->terms);
   bool is_far = w->m * w->width * w->bytes > (double)machine->bytes[LEVEL_L2] / 2;
   double far = is_far ? blocks * w->m * divide_up(w->width, w->lanes) * WAITING_CYCLES : 0;
-  bool is_apart = w->stride > w->width * w->bytes; /* the first factor's lines may crowd the same sets */
-  double line = is_apart ? crowded(rates_of(machine), w, is_crowded(w, w->m * w->bytes)) : 0;
-  double step = overlapped(step_cycles(machine, t, STEP_SHARE), lines_of(machine, w, t->vectors * w->lanes) * line);
-  double tile = w->k * step + blocks * ends_cycles(machine, t, true);
-  double comes = comes_line(machine, w, true) + (product_rows_stream(machine, w) ? rates_of(machine)->stream_line : 0);
-  far += strips * w->k * divide_up(w->m, w->lanes) * comes;
+  double tile = w->k * waiting_step(machine, w, t, waiting->terms) + blocks * ends_cycles(machine, t, true);
+  far += waiting_lines(machine, w, divide_up(strips, (double)waiting->strips), divide_up(w->m, (double)waiting->rows));
   return w->batch * (strips * row_blocks(machine, w->m, t) * tile + far);
 }
 
@@ -440,7 +468,7 @@ double product_panel_cycles(const struct machine *machine, const struct product_
   bool is_far = product_is_far(machine, w), streams = w->m <= (double)rows; /* one tile meets a panel, which comes as fast as it can */
   double lines = is_far ? bytes / machine->bandwidth[LEVEL_L3] : 0;
   double waits = is_far && !streams ? bytes / LINE_BYTES * rates_of(machine)->panel_line[asks] : 0;
-  cycles += product_rows_stream(machine, w) ? w->k * divide_up(w->m, w->lanes) * rates_of(machine)->stream_line : 0;
+  cycles += product_rows_stream(machine, w) ? w->k * divide_up(w->m, w->lanes) * stream_line(machine, w) : 0;
   return w->batch * strips * (cycles + waits > lines ? cycles + waits : lines);
 }
 double product_pack_cycles(const struct machine *machine, const struct product_work *w) {

@@ -103,11 +103,17 @@ bool product_may_stream(const struct machine *machine, const struct product_work
 double product_plain_cycles(const struct machine *machine, const struct product_work *work);
 /* By tiles, both factors where they lie; fetch: the second is asked for ahead. */
 double product_tile_cycles(const struct machine *machine, const struct product_work *work, const struct tile *tile, bool fetch);
-/* The same in blocks of `block` terms, whose parts of both factors stay in L2 while the sums wait in the result. */
-double product_waiting_cycles(const struct machine *machine, const struct product_work *work, const struct tile *tile, int64_t block);
-/* Terms of such a block; 0: all data stay in L2 anyway. Rows of a task, beside a tile's columns, that leave room for a block. */
+/* The same in blocks of terms, whose parts of both factors stay in L2 while the sums wait in the result. */
+struct product_waiting {
+  int64_t terms;        /* of a block */
+  int64_t rows, strips; /* of a task: rows, and tiles' columns side by side */
+};
+double product_waiting_cycles(const struct machine *machine, const struct product_work *work, const struct tile *tile,
+                              const struct product_waiting *waiting);
+/* Terms of such a block; 0: all data stay in L2 anyway. Rows of a task that leave room for a block, beside so many tiles' columns; none
+ * or less: there is none. */
 int64_t product_waiting_terms(const struct machine *machine, const struct product_work *work);
-int64_t product_waiting_rows(const struct machine *machine, const struct product_work *work, const struct tile *tile);
+int64_t product_waiting_rows(const struct machine *machine, const struct product_work *work, const struct tile *tile, int64_t strips);
 /* Whether the first factor lies across and comes from beyond the caches, all batches together; such rows that are a page or two long come
  * by each page's own stream. */
 bool product_rows_stream(const struct machine *machine, const struct product_work *work);

@@ -16,25 +16,28 @@ enum { CROWD_LESS, CROWD_HALF, CROWD_PAGE, CROWDS };
 
 /* Shares are of the peak, unless they say of what; others are cycles. */
 struct rates {
-  const struct tile *tiles;  /* of products whose factors are read where they lie; the last has no rows */
-  double far_step, fetch;    /* times a step, from the second row of tiles on: columns of a far factor fall out of the caches; a hint */
-  double crowded[2][CROWDS]; /* a line, of a near factor, a far one */
-  double unaligned;          /* of the rate, where a factor's rows begin amid lines: vectors are parts of two */
-  double across[2];          /* a term of a first factor that lies across, near and far; */
-  double across_line;        /* its line, of a far one, which multiply-adds may hide; */
-  double across_kept;        /* of L2, what such a factor may fill and be near; */
-  double across_comes[2];    /* a far one's line, for each term of a tile; a block of terms at a time; */
-  double rows_far;           /* and a vector of one that does not, for each strip */
-  double stream_least;       /* of L2, a batch of a first factor that lies across and comes from beyond the caches, */
-  double stream_most;        /* which more than that of all batches does, */
-  double stream_row;         /* with rows of so many bytes: of shorter ones several lie in a page, which the prefetchers follow; */
-  double stream_wait;        /* its line, which multiply-adds do not hide, */
-  double stream_line;        /* and in blocks of terms, for each strip; */
-  bool pages_stream;         /* but rows of a page or two come by each page's own stream */
-  double pages, page;        /* that the TLB holds; a term in one that it has lost, */
-  double line[2];            /* and a far line at first, as it is missed, and asked for ahead; */
-  double lost_term[CROWDS];  /* a term whose lines are far each time that rows meet them, at least, */
-  double lost_line;          /* with each of its lines; 0: not measured */
+  const struct tile *tiles;     /* of products whose factors are read where they lie; the last has no rows */
+  double far_step, fetch;       /* times a step, from the second row of tiles on: columns of a far factor fall out of the caches; a hint */
+  double crowded[2][CROWDS];    /* a line, of a near factor, a far one */
+  double unaligned;             /* of the rate, where a factor's rows begin amid lines: vectors are parts of two */
+  double across[2];             /* a term of a first factor that lies across, near and far; */
+  double across_line;           /* its line, of a far one, which multiply-adds may hide; */
+  double across_kept;           /* of L2, what such a factor may fill and be near; */
+  double across_comes[2];       /* a far one's line, for each term of a tile; a block of terms at a time; */
+  double waiting_line[2];       /* or, where that was measured, such a line of the first factor, and of the second; */
+  double waiting_crowd[CROWDS]; /* a term of a first factor that lies across in few sets of the first cache, then; */
+  double rows_far;              /* and a vector of one that does not, for each strip */
+  double stream_least;          /* of L2, a batch of a first factor that lies across and comes from beyond the caches, */
+  double stream_most;           /* which more than that of all batches does, */
+  double stream_row;            /* with rows of so many bytes: of shorter ones several lie in a page, which the prefetchers follow; */
+  double stream_wait[2];        /* its line, which multiply-adds do not hide, and where such fall into few sets of the first cache, */
+  double stream_line[2];        /* and in blocks of terms, for each strip; */
+  bool pages_stream;            /* but rows of a page or two come by each page's own stream */
+  double pages, page;           /* that the TLB holds; a term in one that it has lost, */
+  double line[2];               /* and a far line at first, as it is missed, and asked for ahead; */
+  double far_line;              /* and at least, where multiply-adds take less; */
+  double lost_term[CROWDS];     /* a term whose lines are far each time that rows meet them, at least, */
+  double lost_line;             /* with each of its lines; 0: not measured */
 
   double result[2];      /* a far line of the result, by strips, and where those of several strips lie side by side; */
   bool batches_leave;    /* one batch's makes room for the next one's, and goes beyond L2 where all together do; factors come from there */

@@ -338,8 +338,11 @@ static const struct choice_case cases[] = {
   {"as many tasks as there shall be, of few strips", PRODUCT("8192", "512", "64", ""), "x86-64-v3",
    "split ns 4 -> no nj; split m 4 -> ms mi; split ms 256 -> mc mo"},
   {"rows that lie apart, many terms: sums wait in the result", ACROSS("256", "6272", "64"), "x86-64-v4",
-   "split n 64 -> no ni; split m 36 -> mg mr; order no mg mr ni; split k 256 -> kb kk; sink mr ni under kb in result first; split mr 6 -> "
+   "split n 64 -> no ni; split m 36 -> mg mr; order no mg mr ni; split k 128 -> kb kk; sink mr ni under kb in result first; split mr 6 -> "
    "mo mi tail cut 4 2 1; sink mi ni under kk in register; run no mg tasks"},
+  {"strips side by side share the first factor's block", ACROSS("64", "6272", "1024"), "sapphirerapids",
+   "split n 64 -> no ni; split no 2 -> no nj; split m 66 -> mg mr; order no mg nj mr ni; split k 128 -> kb kk; "
+   "sink nj mr ni under kb in result first; split mr 6 -> mo mi"},
   {"one strip: tasks have some of the rows", ACROSS("96", "512", "64"), "x86-64-v4",
    "split n 64 -> no ni; split m 12 -> mg mr; order no mg mr ni; split mr 6 -> mo mi; sink mi ni under ka in register; run no mg tasks"},
   {"what takes a microsecond is one task", ACROSS("96", "16", "64"), "x86-64-v4", "order no m ni; split m 6 -> mo mi; sink"},
