@@ -219,6 +219,35 @@ void node_follow_no_more(struct flow_node *n, flow_id before) {
   n->controls.count = kept;
 }
 
+bool *flow_followed(const struct flow *f) {
+  bool *followed = calloc(f->nodes.count + 1, 1);
+  for (flow_id id = 1; id < f->nodes.count; id++)
+    for (uint32_t i = 0; f->nodes.items[id] && i < f->nodes.items[id]->controls.count; i++)
+      followed[f->nodes.items[id]->controls.items[i]] = true;
+  return followed;
+}
+static void follow_instead(const struct flow *f, struct flow_node *n, const struct flow_node *gone, bool *followed) {
+  for (uint32_t i = 0; i < gone->controls.count + gone->inputs.count; i++) {
+    bool is_control = i < gone->controls.count;
+    flow_id before = is_control ? gone->controls.items[i] : f->values.items[gone->inputs.items[i - gone->controls.count]].producer;
+    if (!before)
+      continue;
+    node_follow(n, before);
+    followed[before] = true;
+  }
+}
+void flow_drop_node(struct flow *f, flow_id id, bool *followed) {
+  const struct flow_node *gone = f->nodes.items[id];
+  for (flow_id i = id + 1; followed[id] && i < f->nodes.count; i++) {
+    struct flow_node *n = f->nodes.items[i];
+    if (!n || !node_follows(n, id))
+      continue;
+    node_follow_no_more(n, id);
+    follow_instead(f, n, gone, followed);
+  }
+  f->nodes.items[id] = NULL;
+}
+
 void node_make_noop(struct flow_node *n) {
   n->op = FLOW_NOOP;
   n->inputs.count = n->outputs.count = 0;

@@ -44,6 +44,11 @@ void node_guard(struct flow_node *node, struct flow_guard guard, struct arena *a
 void node_follow(struct flow_node *node, flow_id before);                              /* a control edge, once */
 bool node_follows(const struct flow_node *node, flow_id before);
 void node_follow_no_more(struct flow_node *node, flow_id before);
+/* By node: whether another one comes after it by a control edge. The caller's to free. */
+bool *flow_followed(const struct flow *f);
+/* Takes a node out that has no effect of its own. What comes after it then comes after its controls and what made its inputs; `followed` is
+ * flow_followed's answer, kept true. */
+void flow_drop_node(struct flow *f, flow_id id, bool *followed);
 void node_make_noop(struct flow_node *node); /* it only keeps its place in the order of others */
 /* The kernel in the place of the node's own, told these numbers as sizes behind those that it has. */
 void node_take_told(struct flow *f, struct flow_node *node, struct kernel *kernel, const int64_t *told, uint32_t count);

@@ -41,6 +41,7 @@ struct fuser {
   struct epilogues *epilogues;
   struct flow *flow;
   struct value_users *users; /* by value */
+  bool *followed;            /* by node */
 };
 
 /* ---- costs ---- */
@@ -179,7 +180,7 @@ static void drop_node(struct fuser *fu, flow_id id) {
   struct flow_node *n = fu->flow->nodes.items[id];
   for (uint32_t i = 0; i < n->inputs.count; i++)
     value_users_drop(&fu->users[n->inputs.items[i]], id);
-  fu->flow->nodes.items[id] = NULL;
+  flow_drop_node(fu->flow, id, fu->followed);
 }
 
 static bool has_scalar_constant(const struct fuser *fu, const struct flow_node *n) {
@@ -433,12 +434,12 @@ static void look_through(struct flow *f, struct flow_node *n) {
     }
 }
 /* Views that nobody looks at any more: they would be users of what they show. */
-static void drop_views(struct flow *f) {
+static void drop_views(struct flow *f, bool *followed) {
   bool *keep = calloc(f->nodes.count, 1);
   flow_mark_live(f, keep);
   for (flow_id id = 1; id < f->nodes.count; id++)
     if (f->nodes.items[id] && f->nodes.items[id]->op == FLOW_ALIAS && !keep[id])
-      f->nodes.items[id] = NULL;
+      flow_drop_node(f, id, followed);
   free(keep);
 }
 
@@ -449,8 +450,9 @@ static void fuse_flow(struct build *b, struct epilogues *epilogues, struct flow 
   for (flow_id id = 1; id < f->nodes.count; id++)
     if (f->nodes.items[id] && f->nodes.items[id]->op == FLOW_KERNEL)
       look_through(f, f->nodes.items[id]);
-  drop_views(f);
-  struct fuser fu = {.build = b, .epilogues = epilogues, .flow = f, .users = value_users_find(f)};
+  bool *followed = flow_followed(f);
+  drop_views(f, followed);
+  struct fuser fu = {.build = b, .epilogues = epilogues, .flow = f, .users = value_users_find(f), .followed = followed};
   for (flow_id id = 1; id < f->nodes.count; id++) {
     struct flow_node *n = f->nodes.items[id];
     for (uint32_t r = 0; n && r < n->region_count; r++)
@@ -467,6 +469,7 @@ static void fuse_flow(struct build *b, struct epilogues *epilogues, struct flow 
       ;
   }
   value_users_free(fu.users, values);
+  free(followed);
 }
 
 status pass_fuse(struct build *b) {

@@ -371,13 +371,6 @@ static void build_group(struct joiner *j, const struct group *g) {
 
 /* ---- the walk ---- */
 
-static bool *find_followed(const struct flow *f) {
-  bool *followed = calloc(f->nodes.count + 1, 1);
-  for (flow_id id = 1; id < f->nodes.count; id++)
-    for (uint32_t i = 0; f->nodes.items[id] && i < f->nodes.items[id]->controls.count; i++)
-      followed[f->nodes.items[id]->controls.items[i]] = true;
-  return followed;
-}
 /* The group of one of the nodes whose values the node takes; a new one of that node alone where it has none. */
 static void find_group(struct joiner *j, struct group *groups, uint32_t *of, uint32_t *count, flow_id id) {
   const struct flow_node *n = j->flow->nodes.items[id];
@@ -395,7 +388,7 @@ static void find_group(struct joiner *j, struct group *groups, uint32_t *of, uin
 }
 static status join_flow(struct build *b, const struct part_ref *part, struct flow *f, void *self) {
   (void)part, (void)self;
-  struct joiner j = {.build = b, .flow = f, .users = value_users_find(f), .is_followed = find_followed(f)};
+  struct joiner j = {.build = b, .flow = f, .users = value_users_find(f), .is_followed = flow_followed(f)};
   uint32_t nodes = f->nodes.count, values = f->values.count, count = 0, *of = calloc(nodes + 1, sizeof *of);
   struct group *groups = calloc(nodes + 1, sizeof *groups);
   for (flow_id id = 1; id < nodes; id++)

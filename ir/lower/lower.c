@@ -263,21 +263,34 @@ static void note_shared(struct op_call *c) {
   }
 }
 
-/* What the node comes after: its control inputs, what its inputs' nodes have done, and the frame's own. */
+/* Whether the call looks at a variable that something before has updated. */
+static bool sees_update(const struct op_call *c) {
+  for (uint32_t i = 0; i < c->in_count; i++) {
+    uint32_t var = c->in[i].var ? c->in[i].var : c->in[i].shares;
+    if (var && lower_may_have_changed(c->lw, var - 1))
+      return true;
+  }
+  return false;
+}
+/* What the node comes after: its control inputs, what its inputs' nodes have done, and the frame's own. Where it looks at a variable, it does
+ * so when all inputs are there, and the update may be what another one comes after. */
 static void collect_controls(struct lower *lw, struct frame *fr, struct op_call *c) {
   const struct node *node = c->node;
+  bool sees = sees_update(c);
   for (uint32_t i = 0; i < node->control_count; i++) {
     flow_id t = fr->lowered[node->controls[i]] ? frame_token(lw, fr, node->controls[i], false) : 0;
     if (t)
       vec_push(&c->controls, t);
   }
   for (uint32_t i = 0; i < node->input_count; i++) {
-    flow_id t = fr->lowered[node->inputs[i].node] ? frame_token(lw, fr, node->inputs[i].node, true) : 0;
+    flow_id t = fr->lowered[node->inputs[i].node] ? frame_token(lw, fr, node->inputs[i].node, !sees) : 0;
     if (t)
       vec_push(&c->controls, t);
   }
   for (uint32_t i = 0; i < fr->entry_controls.count; i++)
     vec_push(&c->controls, fr->entry_controls.items[i]);
+  if (sees)
+    op_after_inputs(c);
 }
 
 status frame_lower_node(struct lower *lw, struct frame *fr, uint32_t index) {

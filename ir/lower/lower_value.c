@@ -55,6 +55,13 @@ bool op_has_known_elements(struct op_call *c, value_id id, dim **out, int *count
   return known;
 }
 
+/* A bind runs wherever its value is made: others ask for the same elements under other guards. */
+static void guard_as_made(struct op_call *c, struct flow_node *n, value_id v) {
+  flow_id maker = op_value(c, v)->producer;
+  const struct flow_node *made = maker ? c->lw->walk.flow->nodes.items[maker] : NULL;
+  n->guards = made ? made->guards : NULL;
+  n->guard_count = made ? made->guard_count : 0;
+}
 /* The elements that are not known are bound, all with one node, when the value is there. */
 status op_elements(struct op_call *c, value_id id, dim **out, int *count) {
   TRY(op_known_elements(c, id, out, count));
@@ -65,6 +72,7 @@ status op_elements(struct op_call *c, value_id id, dim **out, int *count) {
     return OK;
   struct flow_node *n = op_emit(c, FLOW_BIND, false);
   vec_push(&n->inputs, id);
+  guard_as_made(c, n, id);
   uint32_t *binds = ARENA_ARRAY(c->lw->arena, uint32_t, *count);
   dim *content = ARENA_ARRAY(c->lw->arena, dim, *count);
   for (int i = 0; i < *count; i++) {
