@@ -93,56 +93,120 @@ static struct element complex_div(struct formula *f, struct element a, struct el
   struct element n = complex_mul(f, a, f_conj(f, s));
   return (struct element){DIV_(DIV_(n.re, norm), scale), DIV_(DIV_(n.im, norm), scale)};
 }
+/* a * b, where no overflow of a makes a number of b = 0. */
+static expr_id times_zero(struct formula *f, expr_id a, expr_id b) {
+  return expr_select(f->kernel, bin(f, SCALAR_EQ, b, number(f, (enum dtype)expr_get(f->kernel, b)->dtype, 0)), b, MUL_(a, b));
+}
+/* Also of -0: sides of a branch cut differ by it. */
+static expr_id is_negative(struct formula *f, expr_id x) {
+  enum dtype bits = expr_get(f->kernel, x)->dtype == DTYPE_DOUBLE ? DTYPE_INT64 : DTYPE_INT32;
+  return bin(f, SCALAR_LT, expr_bitcast(f->kernel, bits, x), number(f, bits, 0));
+}
+static expr_id negate_as(struct formula *f, expr_id x, expr_id sign) {
+  return expr_select(f->kernel, is_negative(f, sign), un(f, SCALAR_NEG, x), x);
+}
+
 static struct element complex_exp(struct formula *f, struct element a) {
   expr_id e = un(f, SCALAR_EXP, a.re);
-  return (struct element){MUL_(e, un(f, SCALAR_COS, a.im)), MUL_(e, un(f, SCALAR_SIN, a.im))};
+  return (struct element){MUL_(e, un(f, SCALAR_COS, a.im)), times_zero(f, e, un(f, SCALAR_SIN, a.im))};
+}
+/* e^x cos y - 1 without cancellation: (e^x - 1) cos y - 2 sin(y / 2)^2. */
+static struct element complex_expm1(struct formula *f, struct element a) {
+  enum dtype d = element_dtype(f, a);
+  expr_id half = un(f, SCALAR_SIN, MUL_(a.im, number(f, d, 0.5))), em = un(f, SCALAR_EXPM1, a.re);
+  expr_id re = SUB_(MUL_(em, un(f, SCALAR_COS, a.im)), MUL_(number(f, d, 2), MUL_(half, half)));
+  return (struct element){re, complex_exp(f, a).im};
 }
 static struct element complex_log(struct formula *f, struct element a) {
   return (struct element){un(f, SCALAR_LOG, f_norm(f, a).re), bin(f, SCALAR_ATAN2, a.im, a.re)};
+}
+/* a log(1 + a) / ((1 + a) - 1): what the sum rounds away is in both. */
+static struct element complex_log1p(struct formula *f, struct element a) {
+  expr_id one = number(f, element_dtype(f, a), 1), zero = number(f, element_dtype(f, a), 0);
+  struct element sum = {ADD_(one, a.re), a.im}, kept = {SUB_(sum.re, one), a.im};
+  struct element same = real_element(bin(f, SCALAR_AND, bin(f, SCALAR_EQ, kept.re, zero), bin(f, SCALAR_EQ, kept.im, zero)));
+  struct element is_small = real_element(bin(f, SCALAR_LT, f_norm(f, a).re, number(f, element_dtype(f, a), 0.5)));
+  struct element log = complex_log(f, sum), safe = f_select(f, same, f_const_like(f, a, 1), kept);
+  struct element corrected = complex_mul(f, a, complex_div(f, log, safe));
+  return f_select(f, same, a, f_select(f, is_small, corrected, log));
 }
 /* sqrt: from |a|, without cancellation: t = sqrt((|re| + |a|) / 2). */
 static struct element complex_sqrt(struct formula *f, struct element a) {
   enum dtype d = element_dtype(f, a);
   struct kernel *k = f->kernel;
   expr_id zero = number(f, d, 0), half = number(f, d, 0.5);
-  expr_id t = un(f, SCALAR_SQRT, MUL_(ADD_(un(f, SCALAR_ABS, a.re), f_norm(f, a).re), half));
+  expr_id t = un(f, SCALAR_SQRT, ADD_(MUL_(un(f, SCALAR_ABS, a.re), half), MUL_(f_norm(f, a).re, half)));
   expr_id safe = expr_select(k, bin(f, SCALAR_EQ, t, zero), number(f, d, 1), t);
   expr_id other = MUL_(DIV_(un(f, SCALAR_ABS, a.im), safe), half);
   expr_id positive = bin(f, SCALAR_LE, zero, a.re);
   expr_id re = expr_select(k, positive, t, other), im = expr_select(k, positive, other, t);
-  expr_id negative = bin(f, SCALAR_LT, a.im, zero);
-  return (struct element){re, expr_select(k, negative, un(f, SCALAR_NEG, im), im)};
+  expr_id infinity = number(f, d, INFINITY), infinite = bin(f, SCALAR_EQ, un(f, SCALAR_ABS, a.im), infinity);
+  return (struct element){expr_select(k, infinite, infinity, re), negate_as(f, expr_select(k, infinite, infinity, im), a.im)};
 }
 
-static struct element cx(struct formula *f, enum scalar_op op, struct element a) { return f_unary(f, op, a); }
-
+/* By e = exp(-2 |x|), which does not overflow: tanh = (1 - e^2 + i 4 e sin y cos y) / ((1 - e)^2 + 4 e cos(y)^2). */
+static struct element complex_tanh(struct formula *f, struct element a) {
+  enum dtype d = element_dtype(f, a);
+  expr_id twice = MUL_(number(f, d, -2), un(f, SCALAR_ABS, a.re)), one = number(f, d, 1);
+  expr_id e = un(f, SCALAR_EXP, twice), less = un(f, SCALAR_NEG, un(f, SCALAR_EXPM1, twice));
+  expr_id s = un(f, SCALAR_SIN, a.im), c = un(f, SCALAR_COS, a.im), four = MUL_(number(f, d, 4), e);
+  expr_id below = ADD_(MUL_(less, less), MUL_(four, MUL_(c, c)));
+  return (struct element){negate_as(f, DIV_(MUL_(less, ADD_(one, e)), below), a.re), DIV_(MUL_(four, MUL_(s, c)), below)};
+}
 /* (e^z +- e^-z) / 2 and what follows from it */
 static struct element complex_hyperbolic(struct formula *f, enum scalar_op op, struct element a) {
+  if (op == SCALAR_TANH)
+    return complex_tanh(f, a);
   expr_id sh = un(f, SCALAR_SINH, a.re), ch = un(f, SCALAR_COSH, a.re);
   expr_id s = un(f, SCALAR_SIN, a.im), c = un(f, SCALAR_COS, a.im);
   if (op == SCALAR_SINH)
-    return (struct element){MUL_(sh, c), MUL_(ch, s)};
-  if (op == SCALAR_COSH)
-    return (struct element){MUL_(ch, c), MUL_(sh, s)};
-  return complex_div(f, complex_hyperbolic(f, SCALAR_SINH, a), complex_hyperbolic(f, SCALAR_COSH, a));
+    return (struct element){times_zero(f, c, sh), times_zero(f, ch, s)};
+  return (struct element){MUL_(ch, c), times_zero(f, sh, s)};
 }
 static struct element times_i(struct formula *f, struct element a) { return (struct element){un(f, SCALAR_NEG, a.im), a.re}; }
 static struct element times_minus_i(struct formula *f, struct element a) { return (struct element){a.im, un(f, SCALAR_NEG, a.re)}; }
 
-/* log(a + sqrt(a*a + 1)) and its relatives */
-static struct element complex_inverse_hyperbolic(struct formula *f, enum scalar_op op, struct element a) {
-  struct element one = f_const_like(f, a, 1), half = f_const_like(f, a, 0.5);
-  struct element plus = f_binary(f, SCALAR_ADD, a, one), minus = f_binary(f, SCALAR_SUB, a, one);
-  if (op == SCALAR_ATANH) {
-    struct element q = f_binary(f, SCALAR_SUB, cx(f, SCALAR_LOG, plus), cx(f, SCALAR_LOG, f_binary(f, SCALAR_SUB, one, a)));
-    return f_binary(f, SCALAR_MUL, half, q);
-  }
-  struct element root;
-  if (op == SCALAR_ASINH)
-    root = cx(f, SCALAR_SQRT, f_binary(f, SCALAR_ADD, f_binary(f, SCALAR_MUL, a, a), one));
-  else
-    root = f_binary(f, SCALAR_MUL, cx(f, SCALAR_SQRT, plus), cx(f, SCALAR_SQRT, minus));
-  return cx(f, SCALAR_LOG, f_binary(f, SCALAR_ADD, a, root));
+/* Kahan, Branch cuts for complex elementary functions (1987): by roots of 1 - z and 1 + z, whose signs of zero say on which side of a cut
+ * z lies, and real functions that neither overflow nor cancel. */
+static struct element complex_asin(struct formula *f, struct element z) {
+  expr_id one = number(f, element_dtype(f, z), 1);
+  struct element minus = complex_sqrt(f, (struct element){SUB_(one, z.re), un(f, SCALAR_NEG, z.im)});
+  struct element plus = complex_sqrt(f, (struct element){ADD_(one, z.re), z.im});
+  expr_id re = complex_mul(f, minus, plus).re, im = complex_mul(f, f_conj(f, minus), plus).im;
+  expr_id infinity = number(f, element_dtype(f, z), INFINITY), flat = bin(f, SCALAR_LT, un(f, SCALAR_ABS, z.im), infinity);
+  expr_id at_end = bin(f, SCALAR_AND, flat, bin(f, SCALAR_EQ, un(f, SCALAR_ABS, z.re), infinity));
+  re = expr_select(f->kernel, at_end, number(f, element_dtype(f, z), 0), re);
+  return (struct element){bin(f, SCALAR_ATAN2, z.re, re), un(f, SCALAR_ASINH, im)};
+}
+static struct element complex_acos(struct formula *f, struct element z) {
+  enum dtype d = element_dtype(f, z);
+  expr_id one = number(f, d, 1);
+  struct element minus = complex_sqrt(f, (struct element){SUB_(one, z.re), un(f, SCALAR_NEG, z.im)});
+  struct element plus = complex_sqrt(f, (struct element){ADD_(one, z.re), z.im});
+  expr_id im = complex_mul(f, f_conj(f, plus), minus).im;
+  return (struct element){MUL_(number(f, d, 2), bin(f, SCALAR_ATAN2, minus.re, plus.re)), un(f, SCALAR_ASINH, im)};
+}
+static struct element complex_acosh(struct formula *f, struct element z) {
+  enum dtype d = element_dtype(f, z);
+  expr_id one = number(f, d, 1);
+  struct element minus = complex_sqrt(f, (struct element){SUB_(z.re, one), z.im});
+  struct element plus = complex_sqrt(f, (struct element){ADD_(z.re, one), z.im});
+  expr_id re = complex_mul(f, f_conj(f, minus), plus).re;
+  return (struct element){un(f, SCALAR_ASINH, re), MUL_(number(f, d, 2), bin(f, SCALAR_ATAN2, minus.im, plus.re))};
+}
+/* log1p(4 x / ((1 - x)^2 + y^2)) / 4 + i atan2(2 y, (1 - x) (1 + x) - y^2) / 2, of |x|; of what is large, 1 / z. */
+static struct element complex_atanh(struct formula *f, struct element z) {
+  enum dtype d = element_dtype(f, z);
+  struct kernel *k = f->kernel;
+  expr_id one = number(f, d, 1), two = number(f, d, 2), four = number(f, d, 4), x = un(f, SCALAR_ABS, z.re), y = z.im;
+  expr_id less = SUB_(one, x), near = ADD_(MUL_(less, less), MUL_(y, y)), zero = number(f, d, 0);
+  expr_id re = DIV_(un(f, SCALAR_LOG1P, DIV_(MUL_(four, x), near)), four);
+  expr_id im = DIV_(bin(f, SCALAR_ATAN2, MUL_(two, y), SUB_(MUL_(less, ADD_(one, x)), MUL_(y, y))), two);
+  struct element size = f_norm(f, z), far = complex_div(f, f_const_like(f, z, 1), z);
+  expr_id large = bin(f, SCALAR_LT, number(f, d, d == DTYPE_DOUBLE ? 0x1p54 : 0x1p26), size.re);
+  expr_id right = negate_as(f, number(f, d, M_PI_2), y), infinite = bin(f, SCALAR_EQ, size.re, number(f, d, INFINITY));
+  re = expr_select(k, large, expr_select(k, infinite, zero, un(f, SCALAR_ABS, far.re)), re);
+  return (struct element){negate_as(f, re, z.re), expr_select(k, large, right, im)};
 }
 
 static struct element complex_unary(struct formula *f, enum scalar_op op, struct element a) {
@@ -152,20 +216,20 @@ static struct element complex_unary(struct formula *f, enum scalar_op op, struct
   case SCALAR_EXP: return complex_exp(f, a);
   case SCALAR_LOG: return complex_log(f, a);
   case SCALAR_SQRT: return complex_sqrt(f, a);
-  case SCALAR_LOG1P: return complex_log(f, f_binary(f, SCALAR_ADD, a, f_const_like(f, a, 1)));
-  case SCALAR_EXPM1: return f_binary(f, SCALAR_SUB, complex_exp(f, a), f_const_like(f, a, 1));
+  case SCALAR_LOG1P: return complex_log1p(f, a);
+  case SCALAR_EXPM1: return complex_expm1(f, a);
   case SCALAR_SINH:
   case SCALAR_COSH:
   case SCALAR_TANH: return complex_hyperbolic(f, op, a);
   case SCALAR_SIN: return times_minus_i(f, complex_hyperbolic(f, SCALAR_SINH, times_i(f, a)));
   case SCALAR_COS: return complex_hyperbolic(f, SCALAR_COSH, times_i(f, a));
   case SCALAR_TAN: return times_minus_i(f, complex_hyperbolic(f, SCALAR_TANH, times_i(f, a)));
-  case SCALAR_ASINH:
-  case SCALAR_ACOSH:
-  case SCALAR_ATANH: return complex_inverse_hyperbolic(f, op, a);
-  case SCALAR_ATAN: return times_minus_i(f, complex_inverse_hyperbolic(f, SCALAR_ATANH, times_i(f, a)));
-  case SCALAR_ASIN: return times_minus_i(f, complex_inverse_hyperbolic(f, SCALAR_ASINH, times_i(f, a)));
-  case SCALAR_ACOS: return f_binary(f, SCALAR_SUB, f_const_like(f, a, M_PI_2), complex_unary(f, SCALAR_ASIN, a));
+  case SCALAR_ASIN: return complex_asin(f, a);
+  case SCALAR_ACOS: return complex_acos(f, a);
+  case SCALAR_ACOSH: return complex_acosh(f, a);
+  case SCALAR_ATANH: return complex_atanh(f, a);
+  case SCALAR_ASINH: return times_minus_i(f, complex_asin(f, times_i(f, a)));
+  case SCALAR_ATAN: return times_minus_i(f, complex_atanh(f, times_i(f, a)));
   default: return (struct element){un(f, op, a.re), un(f, op, a.im)};
   }
 }
@@ -229,8 +293,14 @@ struct element f_chebyshev(struct formula *f, struct element t, int count, const
   return f_binary(f, SCALAR_ADD, f_binary(f, SCALAR_SUB, f_binary(f, SCALAR_MUL, t, b0), b1), f_const_like(f, t, c[0]));
 }
 
+/* 1 / (1 + e^-a); of a complex number in the left half e^a / (1 + e^a), as e^-a overflows there. */
 struct element f_sigmoid(struct formula *f, struct element a) {
   struct element one = f_const_like(f, a, 1);
+  if (a.im) {
+    struct element is_left = real_element(bin(f, SCALAR_LT, a.re, number(f, element_dtype(f, a), 0)));
+    struct element e = complex_exp(f, f_select(f, is_left, a, f_unary(f, SCALAR_NEG, a)));
+    return complex_div(f, f_select(f, is_left, e, one), f_binary(f, SCALAR_ADD, one, e));
+  }
   return f_binary(f, SCALAR_DIV, one, f_binary(f, SCALAR_ADD, one, f_unary(f, SCALAR_EXP, f_unary(f, SCALAR_NEG, a))));
 }
 

@@ -303,6 +303,7 @@ dim op_count(struct op_call *c, int rank, const dim *dims);
 int64_t op_dim_value(struct op_call *c, dim d); /* -1 when not constant */
 /* From now on a and b are equal (checked at run time); INVALID_ARGUMENT with `what` when they are known to differ. */
 status op_equal_dims(struct op_call *c, dim a, dim b, const char *what);
+status op_same_shape(struct op_call *c, value_id a, value_id b, const char *what); /* the ranks are known to be equal, too */
 /* Whether a size depends on what is computed in the step, and not on the feeds' shapes alone. */
 bool op_dim_is_late(struct op_call *c, dim d);
 /* Whether all of the entry may take two sizes for equal, one of them a symbol: not where only one side of a cond needs it, for

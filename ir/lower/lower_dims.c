@@ -58,6 +58,15 @@ status op_equal_dims(struct op_call *c, dim a, dim b, const char *what) {
   return OK;
 }
 
+status op_same_shape(struct op_call *c, value_id a, value_id b, const char *what) {
+  struct flow_value x = *op_value(c, a), y = *op_value(c, b);
+  if (x.rank != y.rank)
+    return fail(INVALID_ARGUMENT, "%s: %s and %s", what, op_shape_text(c, x.rank, x.dims), op_shape_text(c, y.rank, y.dims));
+  for (int i = 0; i < x.rank; i++)
+    TRY(op_equal_dims(c, x.dims[i], y.dims[i], what));
+  return OK;
+}
+
 bool op_dim_is_outer(struct op_call *c, dim d) {
   if (d == NO_DIM)
     return false;

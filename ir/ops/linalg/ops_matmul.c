@@ -102,12 +102,10 @@ status build_cross(struct op_call *c) {
   value_id va, vb;
   TRY(op_input(c, 0, &va));
   TRY(op_input(c, 1, &vb));
-  struct flow_value a = *op_value(c, va), b = *op_value(c, vb);
-  if (a.rank != b.rank || a.rank < 1)
-    return fail(INVALID_ARGUMENT, "Both inputs must be of same shape: %s vs. %s", op_shape_text(c, a.rank, a.dims),
-                op_shape_text(c, b.rank, b.dims));
-  for (int i = 0; i < a.rank; i++)
-    TRY(op_equal_dims(c, a.dims[i], b.dims[i], "Both inputs must be of same shape"));
+  struct flow_value a = *op_value(c, va);
+  TRY(op_same_shape(c, va, vb, "Both inputs must be of same shape"));
+  if (a.rank < 1)
+    return fail(INVALID_ARGUMENT, "Input must be at least 1D");
   TRY(op_equal_dims(c, a.dims[a.rank - 1], op_dim(c, 3), "Cross-products are only defined for 3-element vectors"));
   struct kb kb;
   kb_begin(&kb, c, a.dtype);

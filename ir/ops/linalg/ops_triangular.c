@@ -117,11 +117,7 @@ status build_cholesky_grad(struct op_call *c) {
   TRY(op_input(c, 0, &v));
   TRY(op_input(c, 1, &vg));
   TRY(matrix_square(c, v, &x));
-  struct flow_value y = *op_value(c, vg);
-  if (y.rank != x.rank)
-    return fail(INVALID_ARGUMENT, "Inputs (L and grad) must have the same shape.");
-  for (int i = 0; i < x.rank; i++)
-    TRY(op_equal_dims(c, x.dims[i], y.dims[i], "Inputs (L and grad) must have the same shape"));
+  TRY(op_same_shape(c, v, vg, "Inputs (L and grad) must have the same shape"));
   dim n = x.dims[x.rank - 1];
   enum dtype d = sum_dtype(x.dtype);
   struct kb kb;

@@ -187,18 +187,17 @@ status build_approximate_equal(struct op_call *c) {
   TRY(op_input(c, 0, &a));
   TRY(op_input(c, 1, &b));
   struct flow_value x = *op_value(c, a);
-  int rank;
-  dim dims[LIMIT_RANK];
-  TRY(op_broadcast(c, a, b, &rank, dims));
+  TRY(op_same_shape(c, a, b, "x and y must be of the same shape"));
   struct kb kb;
   kb_begin(&kb, c, x.dtype);
-  uint32_t ba = kb_in(&kb, a), bb = kb_in(&kb, b), o = kb_out(&kb, DTYPE_BOOL, rank, dims);
+  uint32_t ba = kb_in(&kb, a), bb = kb_in(&kb, b), o = kb_out(&kb, DTYPE_BOOL, x.rank, x.dims);
   expr_id index[LIMIT_RANK];
-  kb_loops(&kb, LOOP_PAR, rank, dims, index);
+  kb_loops(&kb, LOOP_PAR, x.rank, x.dims, index);
   struct formula *f = &kb.f;
-  struct element d = ABS(SUB(kb_load_broadcast(&kb, ba, rank, index), kb_load_broadcast(&kb, bb, rank, index)));
-  kb_store(&kb, o, index, LT(d, f_const_like(f, d, node_attr_float(c->node, "tolerance", 1e-5))));
-  kb_close(&kb, rank);
+  struct element d = ABS(SUB(kb_load(&kb, ba, index), kb_load(&kb, bb, index)));
+  struct element tolerance = f_const_like(f, d, node_attr_float(c->node, "tolerance", 1e-5));
+  kb_store(&kb, o, index, f_binary(f, SCALAR_LE, d, tolerance));
+  kb_close(&kb, x.rank);
   op_set_output(c, 0, kb_value(&kb, o));
   return kb_finish(&kb);
 }
@@ -208,12 +207,8 @@ status build_select(struct op_call *c) {
   value_id in[3], out;
   for (uint32_t i = 0; i < 3; i++)
     TRY(op_input(c, i, &in[i]));
-  struct flow_value cond = *op_value(c, in[0]), x = *op_value(c, in[1]), y = *op_value(c, in[2]);
-  if (x.rank != y.rank)
-    return fail(INVALID_ARGUMENT, "'then' and 'else' must have the same size.  but received: %s vs. %s", op_shape_text(c, x.rank, x.dims),
-                op_shape_text(c, y.rank, y.dims));
-  for (int i = 0; i < x.rank; i++)
-    TRY(op_equal_dims(c, x.dims[i], y.dims[i], "'then' and 'else'"));
+  struct flow_value cond = *op_value(c, in[0]), x = *op_value(c, in[1]);
+  TRY(op_same_shape(c, in[1], in[2], "'then' and 'else' must have the same size"));
   if (cond.rank == 1 && x.rank > 1) {
     dim dims[LIMIT_RANK];
     TRY(op_equal_dims(c, cond.dims[0], x.dims[0], "the condition and the rows"));
@@ -236,14 +231,8 @@ static status map_with_alpha(struct op_call *c, int inputs, double otherwise) {
   for (int i = 0; i < inputs; i++)
     TRY(op_input(c, (uint32_t)i, &in[i]));
   struct flow_value x = *op_value(c, in[0]);
-  if (inputs == 2) {
-    struct flow_value y = *op_value(c, in[1]);
-    if (x.rank != y.rank)
-      return fail(INVALID_ARGUMENT, "Inputs to operation must have the same size.  Input 0: %s, input 1: %s",
-                  op_shape_text(c, x.rank, x.dims), op_shape_text(c, y.rank, y.dims));
-    for (int i = 0; i < x.rank; i++)
-      TRY(op_equal_dims(c, x.dims[i], y.dims[i], "gradients and features"));
-  }
+  if (inputs == 2)
+    TRY(op_same_shape(c, in[0], in[1], "gradients and features must have the same size"));
   struct kb kb;
   kb_begin(&kb, c, x.dtype);
   uint32_t a = kb_in(&kb, in[0]), b = inputs == 2 ? kb_in(&kb, in[1]) : a, o = kb_out(&kb, x.dtype, x.rank, x.dims);

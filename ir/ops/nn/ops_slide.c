@@ -183,6 +183,14 @@ status build_dilation2d_backprop_filter(struct op_call *c) {
 
 /* ---- patches: the last axis of the result holds [window ..., channel] ---- */
 
+/* Windows of volumes that do not reach as far as their stride leave out places on both sides (the odd one at the end), where others begin at
+ * the first place. */
+static void leave_out(struct op_call *c, struct window_axis *a) {
+  struct dim_table *t = op_dims(c);
+  dim one = op_dim(c, 1), reach = dim_mul(t, dim_sub(t, a->size, one), op_dim(c, a->dilation));
+  dim last = dim_add(t, dim_mul(t, dim_sub(t, a->out, one), a->stride), reach), left = dim_sub(t, dim_sub(t, a->in, one), last);
+  a->pad = dim_sub(t, a->pad, dim_floordiv(t, dim_max(t, left, op_dim(c, 0)), op_dim(c, 2)));
+}
 static status extract_patches(struct op_call *c, int spatial) {
   value_id v;
   struct slide s;
@@ -190,7 +198,11 @@ static status extract_patches(struct op_call *c, int spatial) {
   TRY(op_input(c, 0, &v));
   TRY(space_list(c, "ksizes", spatial + 2, sizes));
   struct flow_value x = *op_value(c, v);
+  enum padding padding;
   TRY(slide_begin(c, &x, spatial, sizes, NULL, &s));
+  TRY(window_padding(c, &padding));
+  for (int i = 0; i < spatial && spatial == 3 && padding == PADDING_SAME; i++)
+    leave_out(c, &s.axes[i]);
   struct kb kb;
   kb_begin(&kb, c, x.dtype);
   int rank = 2 + 2 * spatial;

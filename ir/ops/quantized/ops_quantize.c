@@ -12,7 +12,7 @@ static struct element sub(struct kb *kb, struct element a, struct element b) { r
 static struct element mul(struct kb *kb, struct element a, struct element b) { return bin(kb, SCALAR_MUL, a, b); }
 static struct element divide(struct kb *kb, struct element a, struct element b) { return bin(kb, SCALAR_DIV, a, b); }
 static struct element clamp(struct kb *kb, struct element x, struct element low, struct element high) {
-  return bin(kb, SCALAR_MIN, bin(kb, SCALAR_MAX, x, low), high);
+  return bin(kb, SCALAR_MAX, bin(kb, SCALAR_MIN, x, high), low); /* low counts where it is above high */
 }
 static struct element floor_of(struct kb *kb, struct element a) { return f_unary(&kb->f, SCALAR_FLOOR, a); }
 static struct element now(struct kb *kb, struct element e) { return real_element(kb_get(kb, kb_local(kb, e.re))); }
@@ -146,11 +146,8 @@ static status fake_quant_gradient(struct op_call *c, uint32_t first_input) {
   struct range r;
   TRY(op_input(c, 0, &g));
   TRY(op_input(c, 1, &v));
-  struct flow_value x = *op_value(c, v), dy = *op_value(c, g);
-  if (x.rank != dy.rank)
-    return fail(INVALID_ARGUMENT, "gradient and input must be the same size");
-  for (int i = 0; i < x.rank; i++)
-    TRY(op_equal_dims(c, x.dims[i], dy.dims[i], "gradient and input must be the same size"));
+  struct flow_value x = *op_value(c, v);
+  TRY(op_same_shape(c, v, g, "gradient and input must be the same size"));
   TRY(range_begin(c, first_input, &x, &r));
   TRY(input_gradient(c, g, v, &r));
   return c->out_count > 1 ? range_gradient(c, g, v, &r) : OK;
@@ -319,15 +316,12 @@ status build_quantize_and_dequantize_grad(struct op_call *c) {
   value_id in[4];
   for (uint32_t i = 0; i < 4; i++)
     TRY(op_input(c, i, &in[i]));
-  struct flow_value g = *op_value(c, in[0]), x = *op_value(c, in[1]);
+  struct flow_value x = *op_value(c, in[1]);
   int64_t axis = node_attr_int(c->node, "axis", -1);
   if (axis < -1 || axis >= x.rank)
     return fail(INVALID_ARGUMENT, "Axis should be -1 or 0 or a positive value less than %d but given axis value was %lld", x.rank,
                 (long long)axis);
-  if (g.rank != x.rank)
-    return fail(INVALID_ARGUMENT, "gradient and input must be the same size");
-  for (int i = 0; i < x.rank; i++)
-    TRY(op_equal_dims(c, g.dims[i], x.dims[i], "gradient and input must be the same size"));
+  TRY(op_same_shape(c, in[0], in[1], "gradient and input must be the same size"));
   for (int i = 2; i < 4; i++) {
     struct flow_value r = *op_value(c, in[i]);
     if (r.rank != (axis >= 0))
