@@ -185,18 +185,69 @@ static void emit_nest(struct codegen *c, const struct stmt *s, const struct stmt
   loop_end(c, &loop);
 }
 
+struct vector_loop {
+  const struct stmt *top, *vectors; /* the same, or a sum around that of the vectors */
+  struct accumulators sums;
+};
+static void emit_as(struct codegen *c, struct vector_loop *v, const struct vector_plan *plan) {
+  bool is_par = v->top->loop == LOOP_PAR;
+  if (!is_par)
+    open_accumulators(c, plan->lanes, &v->sums);
+  emit_nest(c, v->top, v->vectors, plan);
+  if (!is_par)
+    close_accumulators(c, plan->lanes, &v->sums);
+}
+
+/* ---- few turns ---- */
+
+/* Of an open loop of several registers: what runs where its turns fill but one. */
+static bool find_plan_of_few(struct codegen *c, const struct vector_loop *v, const struct vector_plan *plan, struct vector_plan *few) {
+  const struct stmt *loop = v->vectors;
+  if (expr_is_const(c->k, loop->value, NULL) || plan->lanes <= plan->native || plan->native < 2 || plan->has_check)
+    return false;
+  for (const struct stmt *around = v->top; around != loop; around = around->body)
+    if (expr_reads_local(c->k, loop->value, around->local))
+      return false;
+  return vector_plan_make(&c->costs, loop->local, loop->loop == LOOP_PAR, plan->native, loop->body, plan->native, few);
+}
+/* Whether a term is rounded on its own: a multiply-add would round it together with the one before. */
+static bool rounds_terms(const struct kernel *k, const struct stmt *s) {
+  for (; s; s = s->next)
+    if ((s->kind == STMT_SET && expr_get(k, s->value)->op == SCALAR_FMA) || !rounds_terms(k, s->body) || !rounds_terms(k, s->otherwise))
+      return false;
+  return true;
+}
+/* A sum's tree stays what the mark says, lane i and lane i + native being added up last: so these may be two turns of one lane, unless sums
+ * around have others between them. */
+static bool may_take_two(const struct codegen *c, const struct vector_loop *v) {
+  return v->top->loop == LOOP_PAR || (v->top == v->vectors && rounds_terms(c->k, v->top->body));
+}
+static void emit_few_or_many(struct codegen *c, struct vector_loop *v, const struct vector_plan *few, const struct vector_plan *plan) {
+  LLVMBasicBlockRef of_few = new_block(c, "few"), of_many = new_block(c, "many"), done = new_block(c, "vectors_done");
+  value most = const_i64(c, few->lanes * (may_take_two(c, v) ? 2 : 1));
+  LLVMBuildCondBr(c->b, LLVMBuildICmp(c->b, LLVMIntSLE, emit_expr(c, v->vectors->value), most, ""), of_few, of_many);
+  const struct vector_plan *plans[] = {few, plan};
+  LLVMBasicBlockRef blocks[] = {of_few, of_many};
+  for (int i = 0; i < 2; i++) {
+    LLVMPositionBuilderAtEnd(c->b, blocks[i]);
+    c->generation++;
+    emit_as(c, v, plans[i]);
+    LLVMBuildBr(c->b, done);
+  }
+  LLVMPositionBuilderAtEnd(c->b, done);
+  c->generation++;
+}
+
 bool emit_for_vectors(struct codegen *c, const struct stmt *s) {
-  struct accumulators a;
-  bool is_par = s->loop == LOOP_PAR;
-  const struct stmt *vectors = !is_par ? split_sum(&c->uses, s, &a.r) : s->run == RUN_VECTORS ? s : NULL;
-  if (!vectors)
+  struct vector_loop v = {.top = s};
+  v.vectors = s->loop != LOOP_PAR ? split_sum(&c->uses, s, &v.sums.r) : s->run == RUN_VECTORS ? s : NULL;
+  if (!v.vectors)
     return false;
   assert(c->lanes == 1 && c->copies == 1); /* kernel_verify_marks.c */
-  struct vector_plan plan = vectors_plan(c, vectors, loop_trips(c->k, vectors->value));
-  if (!is_par)
-    open_accumulators(c, plan.lanes, &a);
-  emit_nest(c, s, vectors, &plan);
-  if (!is_par)
-    close_accumulators(c, plan.lanes, &a);
+  struct vector_plan few, plan = vectors_plan(c, v.vectors, loop_trips(c->k, v.vectors->value));
+  if (find_plan_of_few(c, &v, &plan, &few))
+    emit_few_or_many(c, &v, &few, &plan);
+  else
+    emit_as(c, &v, &plan);
   return true;
 }

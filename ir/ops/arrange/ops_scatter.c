@@ -116,6 +116,9 @@ static status check_new(struct op_call *c, const struct scatter *s) {
   struct flow_value u = *op_value(c, s->updates);
   if (u.rank == 0)
     return fail(INVALID_ARGUMENT, "Updates shape must have rank at least one. Found:[]");
+  if (s->depth && !s->batch)
+    return fail(INVALID_ARGUMENT, "indices of one dimension stand for rows of one index: updates.shape %s does not fit",
+                op_shape_text(c, u.rank, u.dims));
   if (s->depth)
     return OK;
   struct kb guard;
