@@ -84,16 +84,18 @@ static flow_id join_tokens(struct lower *lw, const struct node *node, const flow
   return id;
 }
 
-/* The token of a node; with `by_data`, only what a data edge from the node does not say already: a pure node's own control
- * inputs, and what comes to it so through its data inputs. */
-static flow_id frame_token(struct lower *lw, struct frame *fr, uint32_t n, bool by_data) {
+/* by_data: a pure node's own control inputs, and what comes to it so through its data inputs. */
+flow_id frame_token(struct lower *lw, struct frame *fr, uint32_t n, bool by_data) {
   flow_id *token = by_data ? fr->data_token : fr->token;
-  bool *known = by_data ? fr->data_token_known : fr->token_known;
-  if (known[n] || (by_data && fr->token_known[n] && fr->has_effect[n]))
+  bool *known = by_data ? fr->data_token_known : fr->token_known, aside = !by_data && fr->is_aside[n];
+  if ((known[n] && !aside) || (by_data && fr->token_known[n] && fr->has_effect[n]))
     return known[n] ? token[n] : 0;
   known[n] = true; /* loops through back edges end here */
+  fr->is_aside[n] = fr->is_aside[n] && by_data;
   const struct node *node = &fr->graph->nodes.items[n];
   VEC(flow_id) all = {0};
+  if (aside)
+    vec_push(&all, token[n]);
   for (uint32_t i = 0; i < node->input_count + node->control_count; i++) {
     uint32_t from = i < node->input_count ? node->inputs[i].node : node->controls[i - node->input_count];
     flow_id t = fr->lowered[from] ? frame_token(lw, fr, from, by_data && i < node->input_count) : 0;
@@ -293,6 +295,37 @@ static void collect_controls(struct lower *lw, struct frame *fr, struct op_call 
     op_after_inputs(c);
 }
 
+static bool takes_value(const struct flow_node *n, value_id v) {
+  for (uint32_t i = 0; i < n->inputs.count; i++)
+    if (n->inputs.items[i] == v)
+      return true;
+  return false;
+}
+static bool follows(const struct flow_node *n, flow_id before) {
+  for (uint32_t i = 0; i < n->controls.count; i++)
+    if (n->controls.items[i] == before)
+      return true;
+  return false;
+}
+/* Notes what the last effect of a call says about the order of others: of nodes from `first` on some may check, and others compute. */
+static void note_effect(struct lower *lw, struct frame *fr, const struct op_call *c, uint32_t index) {
+  const struct flow *f = lw->walk.flow;
+  const struct flow_node *effect = f->nodes.items[c->effect];
+  fr->token[index] = c->effect;
+  fr->has_effect[index] = true;
+  fr->token_known[index] = true;
+  vec_push(&fr->effects, c->effect);
+  for (uint32_t i = 0; i < c->in_count && effect->op == FLOW_KERNEL; i++)
+    fr->is_aside[index] = fr->is_aside[index] || (c->in[i].value && !takes_value(effect, c->in[i].value));
+  for (uint32_t k = 0; k < c->out_count && effect->op == FLOW_KERNEL; k++) {
+    flow_id maker = c->out[k].value ? f->values.items[c->out[k].value].producer : c->effect;
+    if (maker == c->effect || (maker && follows(f->nodes.items[maker], c->effect)))
+      continue;
+    fr->data_token[index] = c->effect;
+    fr->data_token_known[index] = true;
+  }
+}
+
 status frame_lower_node(struct lower *lw, struct frame *fr, uint32_t index) {
   const struct node *node = &fr->graph->nodes.items[index];
   struct op_call c = {.lw = lw, .node = node, .in_count = node->input_count, .out_count = node->output_count};
@@ -333,12 +366,8 @@ status frame_lower_node(struct lower *lw, struct frame *fr, uint32_t index) {
         outputs[i].guards = c.guards;
     }
   fr->lowered[index] = true;
-  if (c.effect) {
-    fr->token[index] = c.effect;
-    fr->has_effect[index] = true;
-    fr->token_known[index] = true;
-    vec_push(&fr->effects, c.effect);
-  }
+  if (c.effect)
+    note_effect(lw, fr, &c, index);
   vec_free(&c.controls);
   vec_free(&c.body);
   return OK;

@@ -16,6 +16,7 @@ struct frame *frame_create(struct lower *lw, const struct graph *graph) {
   fr->data_token = ARENA_ARRAY(lw->arena, flow_id, n);
   fr->data_token_known = ARENA_ARRAY(lw->arena, bool, n);
   fr->has_effect = ARENA_ARRAY(lw->arena, bool, n);
+  fr->is_aside = ARENA_ARRAY(lw->arena, bool, n);
   fr->guards = ARENA_ARRAY(lw->arena, const struct guards *, n);
   fr->dead = ARENA_ARRAY(lw->arena, bool, n);
   fr->parent = lw->walk.frame;

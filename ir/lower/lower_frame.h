@@ -15,6 +15,7 @@ struct frame {
   bool *token_known;
   flow_id *data_token; /* what a data edge from the node does not order by itself */
   bool *data_token_known, *has_effect;
+  bool *is_aside;            /* what the node does takes not all of its inputs: its token is not theirs, too, yet */
   const bool *needed;        /* per node: it is lowered, and so are its inputs */
   const struct edge *wanted; /* wanted_count outputs that somebody outside takes */
   uint32_t wanted_count;

@@ -437,6 +437,21 @@ static void bind_exits(struct looping *p, const struct bound *outputs, flow_id e
   }
 }
 
+/* What the loop's inputs, and its nodes' control inputs from outside, have done. */
+static void collect_controls(struct looping *p, struct op_call *c) {
+  struct frame *fr = p->outer;
+  const struct loops *l = fr->loops;
+  for (uint32_t id = 0; id < fr->graph->nodes.count; id++) {
+    const struct node *n = &fr->graph->nodes.items[id];
+    for (uint32_t i = 0; l->of[id] && loop_is_within(l, l->of[id], p->index) && i < n->input_count + n->control_count; i++) {
+      bool by_data = i < n->input_count;
+      uint32_t from = by_data ? n->inputs[i].node : n->controls[i - n->input_count];
+      if (fr->lowered[from] && !loop_is_within(l, l->of[from], p->index))
+        op_add_control(c, frame_token(p->lw, fr, from, by_data));
+    }
+  }
+}
+
 static void emit_while(struct looping *p, struct flow **regions, bool has_effects) {
   struct lower *lw = p->lw;
   const struct guards *guards = NULL;
@@ -448,6 +463,8 @@ static void emit_while(struct looping *p, struct flow **regions, bool has_effect
   for (uint32_t i = 0; i < p->var_count; i++)
     if (p->vars[i].in.after)
       vec_push(&c.controls, p->vars[i].in.after);
+  if (has_effects)
+    collect_controls(p, &c);
   struct flow_node *n = op_emit(&c, FLOW_WHILE, has_effects);
   n->region_count = 2;
   n->branches = ARENA_ARRAY(lw->arena, struct flow *, 2);

@@ -13,6 +13,9 @@ status frame_lower_nodes(struct lower *lw, struct frame *fr, const uint32_t *ord
 /* One of them; the call of its row. */
 status frame_lower_node(struct lower *lw, struct frame *fr, uint32_t index);
 status lower_call_node(struct op_call *c);
+/* What runs after a node comes after this one: what the node has done, and where it has done nothing, what its inputs and controls have; 0:
+ * nothing. by_data: for what takes its value, only what the edge of the value does not say already. */
+flow_id frame_token(struct lower *lw, struct frame *fr, uint32_t node, bool by_data);
 /* UNIMPLEMENTED where an edge is a feed without a rank for which none is tried yet: lw->found.wants_feed then names it. */
 status lower_check_feed(struct lower *lw, const struct frame *fr, struct edge e);
 /* lower_alternatives.c: a call of the node's builder, for each of the ranks that its inputs may have. */
