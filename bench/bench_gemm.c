@@ -42,7 +42,7 @@ static struct kernel *scheduled(const char *text, struct arena *arena) {
   const char *steps;
   if (kernel_parse(text, arena, &k) != OK)
     return NULL;
-  k = kernel_collapse(k, arena);
+  k = kernel_collapse(k, NULL, arena);
   return schedule_make(k, machine_find("native"), NULL, arena, &steps, &stepped) != OK ? NULL : stepped ? stepped : k;
 }
 

@@ -220,7 +220,7 @@ static double bench_case(const struct bench_case *c, double peak, bool verbose) 
                    : strcmp(c->form, "tr") == 0 ? transposition_text(&arena, c)
                    : is_conv(c)                 ? conv_text(&arena, c)
                                                 : product_text(&arena, c);
-  if (kernel_parse(text, &arena, &k) != OK || !time_runs(&arena, kernel_collapse(k, &arena), &all)) {
+  if (kernel_parse(text, &arena, &k) != OK || !time_runs(&arena, kernel_collapse(k, NULL, &arena), &all)) {
     fprintf(stderr, "%s\n%s\n", text, status_text());
     return -1;
   }

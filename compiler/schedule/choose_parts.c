@@ -6,6 +6,7 @@
  *
  * Where the results lie side by side, and so do the terms, a part reads memory in its order, a few vectors of results at a time. */
 #include "compiler/schedule/choose.h"
+#include "ir/schedule/vectors.h"
 
 #define RESULTS_MAX 4096
 #define TERMS_MIN 524288 /* of all results: fewer are over before another thread has begun */
@@ -13,7 +14,6 @@
 #define PARTS_USUAL 16
 #define PARTS_MAX 256
 #define RESULT_TERMS 65536 /* of one result in a part: of more, terms that are alike add up what each rounds */
-#define EXTENT_OPEN 64     /* of a size: what is taken for it */
 #define VECTORS_MIN 4      /* of sums: fewer wait for each other */
 
 struct parts {
@@ -32,7 +32,7 @@ struct parts {
 
 static int64_t extent_of(const struct kernel *k, const struct stmt *loop) {
   int64_t extent;
-  return expr_is_const(k, loop->value, &extent) ? extent : EXTENT_OPEN;
+  return expr_is_const(k, loop->value, &extent) ? extent : (int64_t)loop_trips(k, loop->value);
 }
 static bool is_red(const struct stmt *s) { return s->kind == STMT_FOR && s->loop == LOOP_RED; }
 static const struct stmt *only_red(const struct stmt *block) { return block && is_red(block) && !block->next ? block : NULL; }

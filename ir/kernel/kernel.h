@@ -133,6 +133,8 @@ struct kernel {
   const char *name; /* a C identifier */
   VEC(struct kernel_buffer) buffers;
   uint32_t size_count;
+  const double *usual; /* by size, what is taken for one where its value would decide: products of several; NULL: the same for all */
+  uint32_t usual_count;
   VEC(struct kernel_local) locals;
   VEC(struct expr) exprs; /* operands come before users; exprs[0] is SCALAR_NONE */
   VEC(expr_id) operands;

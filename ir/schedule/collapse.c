@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ir/schedule/cost.h"
 #include "ir/schedule/schedule_rewrite.h"
 
 struct collapser {
@@ -15,9 +16,23 @@ struct collapser {
   bool changed;
   bool *stays; /* by buffer and dimension: it is still there in the end */
   bool shortens;
+  struct new_sizes *sizes; /* NULL: extents are constants */
+  uint32_t own_sizes;      /* of the kernel, at first */
+  struct arena *arena;
 };
 
+#define SHORT_TURNS 64 /* a vector of the widest loops: an open loop around fewer turns is one with them */
+
 static bool turns_of(const struct kernel *k, const struct stmt *loop, int64_t *out) { return expr_is_const(k, loop->value, out); }
+/* The extent as a buffer's dimension would be that it fills; false: it is computed. */
+static bool extent_of(const struct collapser *c, const struct stmt *loop, kernel_dim *out) {
+  const struct expr *x = expr_get(c->k, loop->value);
+  if (c->sizes && x->op == SCALAR_SIZE) {
+    *out = DIM_OF_SIZE(x->imm);
+    return true;
+  }
+  return turns_of(c->k, loop, out) && *out >= 0;
+}
 /* The loop that is all there is in `s`, of the same kind. */
 static struct stmt *only_loop_in(const struct stmt *s) {
   struct stmt *in = s->body;
@@ -79,9 +94,8 @@ static uint32_t loop_of(const struct kernel *k, expr_id e) {
 
 /* Whether loops p and q, one in the other, fill a dimension. */
 static bool fills(const struct collapser *c, uint32_t p, uint32_t q, kernel_dim size) {
-  int64_t turns;
-  return p != UINT32_MAX && q != UINT32_MAX && c->inner[p] && c->inner[p]->local == q && turns_of(c->k, c->inner[p], &turns) &&
-         size == turns;
+  kernel_dim turns;
+  return p != UINT32_MAX && q != UINT32_MAX && c->inner[p] && c->inner[p]->local == q && extent_of(c, c->inner[p], &turns) && size == turns;
 }
 /* An element of a buffer. */
 static void see_element(struct collapser *c, uint32_t buffer, const expr_id *index) {
@@ -137,17 +151,40 @@ static void see_block(struct collapser *c, const struct stmt *s, bool *seen) {
   }
 }
 
+/* What is known of an extent: of a size, that it is a factor. */
+static int64_t known(kernel_dim d) { return DIM_IS_SIZE(d) ? 1 : d; }
 static void join_loops(struct collapser *c, struct stmt *s) {
-  int64_t a, b, turns;
+  kernel_dim a, b, turns;
   for (; s; s = s->next) {
     struct stmt *in = s->kind == STMT_FOR && s->loop != LOOP_SEQ ? only_loop_in(s) : NULL;
-    if (in && turns_of(c->k, s, &a) && turns_of(c->k, in, &b) && a > 0 && b > 0 && !__builtin_mul_overflow(a, b, &turns)) {
+    if (in && extent_of(c, s, &a) && extent_of(c, in, &b) && a != 0 && b != 0 && !__builtin_mul_overflow(known(a), known(b), &turns)) {
       c->inner[s->local] = in;
       c->outer[in->local] = s;
     }
     join_loops(c, s->body);
     join_loops(c, s->otherwise);
   }
+}
+/* Open loops around long ones; whether there were any. */
+static bool part_long(struct collapser *c, const struct stmt *s) {
+  bool any = false;
+  for (; s; s = s->next) {
+    kernel_dim extent;
+    int64_t turns = 1;
+    bool is_open = false;
+    for (const struct stmt *in = s->kind == STMT_FOR ? c->inner[s->local] : NULL; in && extent_of(c, in, &extent);
+         in = c->inner[in->local]) {
+      turns *= known(extent);
+      is_open = is_open || DIM_IS_SIZE(extent);
+    }
+    if (s->kind == STMT_FOR && extent_of(c, s, &extent) && DIM_IS_SIZE(extent) && !is_open && turns >= SHORT_TURNS) {
+      part_loops(c, s->local);
+      any = true;
+    }
+    any = part_long(c, s->body) || any;
+    any = part_long(c, s->otherwise) || any;
+  }
+  return any;
 }
 static void find_joined(struct collapser *c) {
   const struct kernel *k = c->k;
@@ -159,18 +196,20 @@ static void find_joined(struct collapser *c) {
       int next = dim_from(c, b, d + 1);
       if (!has_many(c, b, d))
         continue;
-      *joined_at(c, b, d) = next < buffer->rank && !DIM_IS_SIZE(buffer->dims[d]) && !DIM_IS_SIZE(buffer->dims[next]) &&
-                            !__builtin_mul_overflow(together, buffer->dims[d], &together) &&
-                            !__builtin_mul_overflow(together, buffer->dims[next], &with_next);
+      bool may = next < buffer->rank && (c->sizes || (!DIM_IS_SIZE(buffer->dims[d]) && !DIM_IS_SIZE(buffer->dims[next])));
+      *joined_at(c, b, d) = may && !__builtin_mul_overflow(together, known(buffer->dims[d]), &together) &&
+                            !__builtin_mul_overflow(together, known(buffer->dims[next]), &with_next);
       together = *joined_at(c, b, d) ? together : 1;
     }
   }
   bool *seen = malloc(k->exprs.count);
   do {
-    c->changed = false;
-    memset(seen, 0, k->exprs.count);
-    see_block(c, k->body, seen);
-  } while (c->changed);
+    do {
+      c->changed = false;
+      memset(seen, 0, k->exprs.count);
+      see_block(c, k->body, seen);
+    } while (c->changed);
+  } while (part_long(c, k->body));
   free(seen);
 }
 
@@ -190,6 +229,34 @@ static void find_stays(struct collapser *c) {
       c->shortens = c->shortens || !stays(c, b, d);
     }
 }
+static void multiply(struct size_product *p, kernel_dim d) {
+  if (!DIM_IS_SIZE(d)) {
+    p->factor *= d;
+    return;
+  }
+  int at = p->count++;
+  for (; at > 0 && p->sizes[at - 1] > SIZE_OF_DIM(d); at--)
+    p->sizes[at] = p->sizes[at - 1];
+  p->sizes[at] = SIZE_OF_DIM(d);
+}
+/* As a dimension: a number, a size of the kernel, or a new one, each once. */
+static kernel_dim dim_of(struct collapser *c, const struct size_product *p) {
+  if (p->count == 0 || (p->count == 1 && p->factor == 1))
+    return p->count ? DIM_OF_SIZE(p->sizes[0]) : p->factor;
+  for (uint32_t i = 0; i < c->sizes->count; i++) {
+    const struct size_product *q = &c->sizes->items[i];
+    if (q->factor == p->factor && q->count == p->count && memcmp(q->sizes, p->sizes, sizeof *p->sizes * (size_t)p->count) == 0)
+      return DIM_OF_SIZE(c->own_sizes + i);
+  }
+  struct size_product *more = ARENA_ARRAY(c->arena, struct size_product, c->sizes->count + 1);
+  if (c->sizes->count)
+    memcpy(more, c->sizes->items, sizeof *more * c->sizes->count);
+  more[c->sizes->count] = *p;
+  c->sizes->items = more;
+  c->k->size_count = c->own_sizes + ++c->sizes->count;
+  return DIM_OF_SIZE(c->k->size_count - 1);
+}
+
 /* The index of what stays of `rank` dimensions; gives how many. */
 static int shorten_index(const struct collapser *c, uint32_t buffer, const expr_id *index, int rank, expr_id *out) {
   int count = 0;
@@ -198,15 +265,19 @@ static int shorten_index(const struct collapser *c, uint32_t buffer, const expr_
       out[count++] = index[d];
   return count;
 }
-static void shorten_buffers(const struct collapser *c) {
+static void shorten_buffers(struct collapser *c) {
   for (uint32_t i = 0; i < c->k->buffers.count; i++) {
     struct kernel_buffer *b = &c->k->buffers.items[i];
     int rank = 0;
-    for (int d = 0; d < b->rank; d++)
-      if (c->stays[i * LIMIT_RANK + (uint32_t)d])
-        b->dims[rank++] = b->dims[d];
-      else if (b->dims[d] != 1)
-        b->dims[rank - 1] *= b->dims[d];
+    for (int d = 0; d < b->rank; d++) {
+      if (!c->stays[i * LIMIT_RANK + (uint32_t)d])
+        continue;
+      struct size_product p = {.factor = 1};
+      multiply(&p, b->dims[d]);
+      for (int next = d + 1; next < b->rank && !c->stays[i * LIMIT_RANK + (uint32_t)next]; next++)
+        multiply(&p, b->dims[next]);
+      b->dims[rank++] = dim_of(c, &p);
+    }
     b->rank = rank;
   }
 }
@@ -222,17 +293,23 @@ static void shorten_loads(const struct collapser *c, struct copy *copy) {
       copy->memo[e] = expr_load(k, (uint32_t)x.imm, x.part, index, shorten_index(c, (uint32_t)x.imm, index, x.count, index));
   }
 }
+static void shorten_loop(struct collapser *c, struct stmt *s) {
+  struct size_product p = {.factor = 1};
+  kernel_dim extent;
+  for (struct stmt *in = s; in; in = c->inner[in->local]) {
+    extent_of(c, in, &extent);
+    multiply(&p, extent);
+    s->body = in->body;
+  }
+  s->value = expr_dim(c->k, dim_of(c, &p));
+  c->inner[s->local] = NULL;
+}
 static void shorten_block(struct collapser *c, struct stmt *s) {
-  int64_t a, b;
   for (; s; s = s->next) {
     if (s->kind == STMT_STORE)
       s->index_count = (uint8_t)shorten_index(c, s->buffer, s->index, s->index_count, s->index);
-    for (struct stmt *in; s->kind == STMT_FOR && (in = c->inner[s->local]); s->body = in->body) {
-      turns_of(c->k, s, &a);
-      turns_of(c->k, in, &b);
-      s->value = number(c->k, a * b);
-      c->inner[s->local] = c->inner[in->local];
-    }
+    if (s->kind == STMT_FOR && c->inner[s->local])
+      shorten_loop(c, s);
     shorten_block(c, s->body);
     shorten_block(c, s->otherwise);
   }
@@ -247,7 +324,21 @@ static void shorten(struct collapser *c) {
   shorten_block(c, c->k->body);
 }
 
-struct kernel *kernel_collapse(struct kernel *k, struct arena *arena) {
+/* What is taken for a product is that of what is taken for its factors. */
+static void note_usual(struct kernel *k, uint32_t own, const struct new_sizes *sizes, struct arena *arena) {
+  double *usual = ARENA_ARRAY(arena, double, k->size_count + 1);
+  for (uint32_t i = 0; i < own; i++)
+    usual[i] = i < k->usual_count ? k->usual[i] : TRIPS_OPEN;
+  for (uint32_t i = 0; i < sizes->count; i++) {
+    usual[own + i] = (double)sizes->items[i].factor;
+    for (int j = 0; j < sizes->items[i].count; j++)
+      usual[own + i] *= usual[sizes->items[i].sizes[j]];
+  }
+  k->usual = usual;
+  k->usual_count = k->size_count;
+}
+
+struct kernel *kernel_collapse(struct kernel *k, struct new_sizes *sizes, struct arena *arena) {
   struct arena work;
   if (stmts_are_marked(k->body))
     return k;
@@ -256,6 +347,9 @@ struct kernel *kernel_collapse(struct kernel *k, struct arena *arena) {
   kernel_append(k, copy, &copy->body);
   size_t dims = (size_t)copy->buffers.count * LIMIT_RANK + 1;
   struct collapser c = {.k = copy, .joined = ARENA_ARRAY(&work, bool, dims), .stays = ARENA_ARRAY(&work, bool, dims)};
+  c.sizes = sizes;
+  c.own_sizes = k->size_count;
+  c.arena = arena;
   bool is_simpler = kernel_simplify(copy);
   c.shortens = drop_single_loops(copy, copy->body);
   c.inner = ARENA_ARRAY(&work, struct stmt *, copy->locals.count + 1);
@@ -268,6 +362,8 @@ struct kernel *kernel_collapse(struct kernel *k, struct arena *arena) {
   if (c.shortens || is_simpler) {
     made = kernel_empty(copy, arena); /* without the expressions that are no longer used */
     kernel_append(copy, made, &made->body);
+    if (sizes && sizes->count)
+      note_usual(made, c.own_sizes, sizes, arena);
   }
   kernel_free(copy);
   arena_deinit(&work);

@@ -158,6 +158,8 @@ struct kernel *kernel_empty(const struct kernel *k, struct arena *arena) {
     kernel_add_buffer(to, b->dtype, b->mode, b->rank, b->dims);
   }
   to->size_count = k->size_count;
+  to->usual = k->usual;
+  to->usual_count = k->usual_count;
   return to;
 }
 void kernel_append(const struct kernel *k, struct kernel *to, struct stmt **tail) {

@@ -21,6 +21,8 @@ double loop_trips(const struct kernel *k, expr_id extent) {
     return n < 0 ? 0 : (double)n;
   if (x->op == SCALAR_SUB) /* the part of a range that is left */
     return loop_trips(k, expr_operand(k, extent, 0));
+  if (x->op == SCALAR_SIZE && x->imm < k->usual_count)
+    return k->usual[x->imm];
   if (x->op != SCALAR_MIN)
     return TRIPS_OPEN;
   double a = loop_trips(k, expr_operand(k, extent, 0)), b = loop_trips(k, expr_operand(k, extent, 1));

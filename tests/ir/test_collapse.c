@@ -166,7 +166,8 @@ static const struct rewrite_case cut[] = {
   {"too few loops", "kernel k(in a: f32[6], out b: f32[6]) { par i0 < 6 { b[i0] = a[i0] } }", NULL},
 };
 
-static const struct rewrites forms[] = {{collapsed, sizeof collapsed / sizeof *collapsed, kernel_collapse},
+static struct kernel *collapse_known(struct kernel *k, struct arena *arena) { return kernel_collapse(k, NULL, arena); }
+static const struct rewrites forms[] = {{collapsed, sizeof collapsed / sizeof *collapsed, collapse_known},
                                         {unfolded, sizeof unfolded / sizeof *unfolded, kernel_unfold},
                                         {cut, sizeof cut / sizeof *cut, cut_to_2_3_4}};
 #define FORMS (sizeof forms / sizeof *forms)
@@ -298,9 +299,9 @@ static void a_scheduled_kernel_stays(void **state) {
     parsed("kernel k(in a: f32[2,4], out b: f32[2,4]) { par i0 < 2 tasks { buffer c: f32[4] in register par mi < 4 lanes 4 { c[mi] "
            "= a[i0,mi] } par ni < 4 lanes 4 { b[i0,ni] = c[ni] } } }",
            &arena);
-  assert_ptr_equal(kernel_collapse(k, &arena), k);
+  assert_ptr_equal(kernel_collapse(k, NULL, &arena), k);
   k = parsed("kernel k(in a: f32[2,4], out b: f32[2,4]) { par i0 < 2 tasks { par ni < 4 lanes 4 { b[i0,ni] = a[i0,ni] } } }", &arena);
-  assert_ptr_equal(kernel_collapse(k, &arena), k);
+  assert_ptr_equal(kernel_collapse(k, NULL, &arena), k);
   arena_deinit(&arena);
 }
 
@@ -309,8 +310,52 @@ static void sizes_beyond_all_numbers_stay(void **state) {
   struct arena arena;
   arena_init(&arena);
   struct kernel *k = parsed("kernel k(in a: f32[3,9223372036854775807], out b: f32[4]) { par i0 < 4 { b[i0] = 0:f32 } }", &arena);
-  assert_ptr_equal(kernel_collapse(k, &arena), k);
+  assert_ptr_equal(kernel_collapse(k, NULL, &arena), k);
   arena_deinit(&arena);
+}
+
+/* Open extents: what the kernel becomes, of which sizes the new ones are products, and how often its loops are taken to turn. */
+static const struct {
+  const char *kernel, *expected; /* NULL: itself */
+  struct size_product product;
+  double usual;
+} opened[] = {
+  {"kernel k(in a: f32[n0,n1,n2,3], out b: f32[n0]) sizes 3 { par i0 < n0 { var v0: f32 = 0:f32 red i1 < n1 { red i2 < n2 { red i3 < 3 { "
+   "v0 = add(v0, a[i0,i1,i2,i3]) } } } b[i0] = v0 } }",
+   "kernel k(in a: f32[n0,n3], out b: f32[n0]) sizes 4 { par i0 < n0 { var v0: f32 = 0:f32 red i1 < n3 { v0 = add(v0, a[i0,i1]) } b[i0] = v0 } }",
+   {3, {1, 2}, 2},
+   64.0 * 64 * 3},
+  {"kernel k(in a: f32[n0,10], in b: f32[n0,10], out c: f32[n0,10]) sizes 1 { par i0 < n0 { par i1 < 10 { c[i0,i1] = add(a[i0,i1], "
+   "b[i0,i1]) } } }",
+   "kernel k(in a: f32[n1], in b: f32[n1], out c: f32[n1]) sizes 2 { par i0 < n1 { c[i0] = add(a[i0], b[i0]) } }",
+   {10, {0}, 1},
+   640},
+  {"kernel k(in a: f32[n0,100], out b: f32[n0,100]) sizes 1 { par i0 < n0 { par i1 < 100 { b[i0,i1] = a[i0,i1] } } }", NULL, {0}, 0},
+  {"kernel k(in a: f32[n0,4], in b: f32[n0], out c: f32[n0,4]) sizes 1 { par i0 < n0 { par i1 < 4 { c[i0,i1] = add(a[i0,i1], b[i0]) } } }",
+   NULL,
+   {0},
+   0},
+};
+static void open_loops_are_one_of_a_new_size(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof opened / sizeof *opened; i++) {
+    struct arena arena;
+    struct new_sizes sizes = {0};
+    arena_init(&arena);
+    struct kernel *k = parsed(opened[i].kernel, &arena), *made = kernel_collapse(k, &sizes, &arena);
+    assert_int_equal(kernel_verify(made), OK);
+    const struct kernel *expected = opened[i].expected ? parsed(opened[i].expected, &arena) : k;
+    assert_string_equal(kernel_print(made, &arena), kernel_print(expected, &arena));
+    assert_int_equal(sizes.count, opened[i].expected != NULL);
+    if (sizes.count) {
+      const struct size_product *p = &sizes.items[0], *q = &opened[i].product;
+      assert_int_equal(p->factor, q->factor);
+      assert_int_equal(p->count, q->count);
+      assert_memory_equal(p->sizes, q->sizes, sizeof *p->sizes * (size_t)p->count);
+      assert_true(made->usual[made->size_count - 1] == opened[i].usual);
+    }
+    arena_deinit(&arena);
+  }
 }
 
 int main(void) {
@@ -320,6 +365,7 @@ int main(void) {
     cmocka_unit_test(second_factors_are_copied_into_the_order_of_sums),
     cmocka_unit_test(a_scheduled_kernel_stays),
     cmocka_unit_test(sizes_beyond_all_numbers_stay),
+    cmocka_unit_test(open_loops_are_one_of_a_new_size),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
