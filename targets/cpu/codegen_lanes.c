@@ -144,16 +144,21 @@ static void open_accumulators(struct codegen *c, uint32_t lanes, struct accumula
     LLVMBuildStore(c->b, splat(c, const_of(c, dtype, reduction_identity(a->r.items[i].op, dtype)), lanes), slot->at[0]);
   }
 }
-/* Halves are combined until one lane is left. */
+/* The lanes of v from `first` on, in a vector of `lanes`; behind its last one, its first ones. */
+static value lanes_from(struct codegen *c, value v, uint32_t first, uint32_t lanes) {
+  value at[LANES_MAX];
+  uint32_t own = LLVMGetVectorSize(LLVMTypeOf(v));
+  for (uint32_t i = 0; i < lanes; i++)
+    at[i] = LLVMConstInt(c->m->i32, (first + i) % own, false);
+  return LLVMBuildShuffleVector(c->b, v, LLVMGetPoison(LLVMTypeOf(v)), LLVMConstVector(at, lanes), "");
+}
+/* Halves are combined until one lane is left; the last ones in a vector of a few, whose operations wait less than those of one number. */
+#define LANES_LAST 4
 static value reduce_lanes(struct codegen *c, enum scalar_op op, enum dtype dtype, value v, uint32_t lanes) {
-  value at[LANES_MAX / 2];
+  uint32_t last = lanes < LANES_LAST ? lanes : LANES_LAST;
   for (; lanes > 1; lanes /= 2) {
-    value parts[2];
-    for (uint32_t half = 0; half < 2; half++) {
-      for (uint32_t i = 0; i < lanes / 2; i++)
-        at[i] = LLVMConstInt(c->m->i32, half * lanes / 2 + i, false);
-      parts[half] = LLVMBuildShuffleVector(c->b, v, LLVMGetPoison(LLVMTypeOf(v)), LLVMConstVector(at, lanes / 2), "");
-    }
+    uint32_t width = lanes / 2 > last ? lanes / 2 : last;
+    value parts[2] = {lanes_from(c, v, 0, width), lanes_from(c, v, lanes / 2, width)};
     v = emit_scalar(c, op, dtype, dtype, parts);
   }
   return LLVMBuildExtractElement(c->b, v, LLVMConstInt(c->m->i32, 0, false), "");
