@@ -5,7 +5,9 @@
 #include "ir/ops/op_rows.h"
 
 /* One row of logits while a kernel is in its loops: loads x - max, with max and sum already computed. Exponentials wait where the result
- * made of them will be, if that has their dtype: the row stays in the first cache, and to compute them again takes longer. */
+ * made of them will be, if that has their dtype: the row stays in the first cache, and to compute them again takes longer. But a short row
+ * is one vector, which is computed again sooner than part of one can be loaded behind its store. */
+#define SHORT_ROW 16
 struct row {
   struct kb *kb;
   uint32_t logits, result;
@@ -27,7 +29,8 @@ static struct element row_exp(struct row *r, const expr_id *index) {
 }
 static void row_result(struct row *r, uint32_t buffer) {
   r->result = buffer;
-  r->waits = r->kb->k->buffers.items[buffer].dtype == r->dtype;
+  int64_t width = op_dim_value(r->kb->c, r->width);
+  r->waits = r->kb->k->buffers.items[buffer].dtype == r->dtype && !(width >= 0 && width <= SHORT_ROW);
 }
 static void row_store_exps(struct row *r, expr_id *index) {
   index[r->out_rank - 1] = kb_for_dim(r->kb, LOOP_PAR, r->width);
