@@ -307,7 +307,8 @@ static bool follows(const struct flow_node *n, flow_id before) {
       return true;
   return false;
 }
-/* Notes what the last effect of a call says about the order of others: of nodes from `first` on some may check, and others compute. */
+/* Notes what the last effect of a call says about the order of others: of the call's nodes it may be one that takes some inputs alone, or
+ * only checks what another one computes. */
 static void note_effect(struct lower *lw, struct frame *fr, const struct op_call *c, uint32_t index) {
   const struct flow *f = lw->walk.flow;
   const struct flow_node *effect = f->nodes.items[c->effect];
@@ -315,7 +316,7 @@ static void note_effect(struct lower *lw, struct frame *fr, const struct op_call
   fr->has_effect[index] = true;
   fr->token_known[index] = true;
   vec_push(&fr->effects, c->effect);
-  for (uint32_t i = 0; i < c->in_count && effect->op == FLOW_KERNEL; i++)
+  for (uint32_t i = 0; i < c->in_count; i++)
     fr->is_aside[index] = fr->is_aside[index] || (c->in[i].value && !takes_value(effect, c->in[i].value));
   for (uint32_t k = 0; k < c->out_count && effect->op == FLOW_KERNEL; k++) {
     flow_id maker = c->out[k].value ? f->values.items[c->out[k].value].producer : c->effect;
