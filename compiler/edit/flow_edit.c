@@ -199,13 +199,6 @@ void node_guard(struct flow_node *n, struct flow_guard guard, struct arena *aren
   n->guard_count++;
 }
 
-bool node_follows(const struct flow_node *n, flow_id before) {
-  for (uint32_t i = 0; i < n->controls.count; i++)
-    if (n->controls.items[i] == before)
-      return true;
-  return false;
-}
-
 void node_follow(struct flow_node *n, flow_id before) {
   if (!node_follows(n, before))
     vec_push(&n->controls, before);

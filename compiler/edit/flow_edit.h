@@ -42,7 +42,6 @@ void flow_take_back(struct flow *f, uint32_t nodes, uint32_t values);
 value_id flow_append_output(struct flow *f, struct flow_node *node, flow_id id, struct flow_value like);
 void node_guard(struct flow_node *node, struct flow_guard guard, struct arena *arena); /* the new guard is the outermost */
 void node_follow(struct flow_node *node, flow_id before);                              /* a control edge, once */
-bool node_follows(const struct flow_node *node, flow_id before);
 void node_follow_no_more(struct flow_node *node, flow_id before);
 /* By node: whether another one comes after it by a control edge. The caller's to free. */
 bool *flow_followed(const struct flow *f);

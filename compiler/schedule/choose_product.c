@@ -181,12 +181,12 @@ static bool find_waiting(const struct product *p, const struct tile *t, int64_t 
   w->rows = most < t->rows ? 0 : task_rows(p, t, groups * (int64_t)p->work.batch, wanted, most);
   return w->rows >= t->rows;
 }
-/* Too few tasks are no choice; a core that begins late has nobody to take over from it where there is one for each. */
-static double waiting_cycles(const struct product *p, const struct tile *t, const struct product_waiting *w) {
+/* Of tasks of several strips. Too few are no choice; a core that begins late has nobody to take over from it where there is one for each. */
+static double strips_cycles(const struct product *p, const struct tile *t, const struct product_waiting *w) {
   const struct machine *machine = p->n->machine;
   int64_t groups = divide_up(strips_of(p, t), w->strips) * divide_up((int64_t)p->work.m, w->rows), tasks = groups * (int64_t)p->work.batch;
   double late = tasks < tasks_wanted(machine) ? FEWER_TASKS : 1;
-  return w->strips > 1 && tasks < tasks_fewest(machine) ? DBL_MAX : product_waiting_cycles(machine, &p->work, t, w) * late;
+  return tasks < tasks_fewest(machine) ? DBL_MAX : product_waiting_cycles(machine, &p->work, t, w) * late;
 }
 /* Tasks of several strips read the first factor less often: the best of those. */
 static void propose_waiting_strips(const struct product *p, const struct tile *t, struct product_waiting w, struct candidates *out) {
@@ -195,7 +195,7 @@ static void propose_waiting_strips(const struct product *p, const struct tile *t
   double least = DBL_MAX;
   for (int64_t strips = 2; strips < 2 * strips_of(p, t); strips *= 2)
     for (int i = 0; i < 2; i++) {
-      double cycles = find_waiting(p, t, strips, wanted[i], &w) ? waiting_cycles(p, t, &w) : DBL_MAX;
+      double cycles = find_waiting(p, t, strips, wanted[i], &w) ? strips_cycles(p, t, &w) : DBL_MAX;
       if (cycles < least) {
         least = cycles;
         best = w;
@@ -212,7 +212,8 @@ static void propose_waiting(const struct product *p, const struct tile *t, struc
   if (w.terms == 0)
     return;
   if (find_waiting(p, t, 1, tasks_wanted(p->n->machine), &w))
-    vec_push(&out->items, ((struct candidate){.steps = waiting_text(p, t, &w), .cycles = waiting_cycles(p, t, &w)}));
+    vec_push(&out->items,
+             ((struct candidate){.steps = waiting_text(p, t, &w), .cycles = product_waiting_cycles(p->n->machine, &p->work, t, &w)}));
   propose_waiting_strips(p, t, w, out);
 }
 /* For few of an axis of open extent: what is right for many may not be. */

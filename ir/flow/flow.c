@@ -58,6 +58,13 @@ value_id flow_root(const struct flow *f, value_id v) {
 
 bool flow_is_view(const struct flow_node *n) { return n->op == FLOW_ALIAS && n->controls.count == 0 && n->guard_count == 0; }
 
+bool node_follows(const struct flow_node *n, flow_id before) {
+  for (uint32_t i = 0; i < n->controls.count; i++)
+    if (n->controls.items[i] == before)
+      return true;
+  return false;
+}
+
 uint32_t flow_buffer_of(const struct flow_node *n, value_id v) {
   uint32_t i = 0;
   while (n->args[i].value != v)

@@ -194,6 +194,8 @@ struct flow_node *flow_add_node(struct flow *f, enum flow_op op, const char *nam
 value_id flow_root(const struct flow *f, value_id v);
 /* An alias that comes after nothing but the value that it shows. */
 bool flow_is_view(const struct flow_node *node);
+/* Whether a node has a control edge from that one. */
+bool node_follows(const struct flow_node *node, flow_id before);
 /* The kernel's buffer that is bound to a value, which is one of its arguments: the first. */
 uint32_t flow_buffer_of(const struct flow_node *node, value_id v);
 /* The variable in the place of a value that will be its contents: it has the value's shape, whatever the kernel's buffer has. */

@@ -153,10 +153,8 @@ static struct element complex_tanh(struct formula *f, struct element a) {
   expr_id below = ADD_(MUL_(less, less), MUL_(four, MUL_(c, c)));
   return (struct element){negate_as(f, DIV_(MUL_(less, ADD_(one, e)), below), a.re), DIV_(MUL_(four, MUL_(s, c)), below)};
 }
-/* (e^z +- e^-z) / 2 and what follows from it */
+/* (e^z +- e^-z) / 2 */
 static struct element complex_hyperbolic(struct formula *f, enum scalar_op op, struct element a) {
-  if (op == SCALAR_TANH)
-    return complex_tanh(f, a);
   expr_id sh = un(f, SCALAR_SINH, a.re), ch = un(f, SCALAR_COSH, a.re);
   expr_id s = un(f, SCALAR_SIN, a.im), c = un(f, SCALAR_COS, a.im);
   if (op == SCALAR_SINH)
@@ -168,10 +166,14 @@ static struct element times_minus_i(struct formula *f, struct element a) { retur
 
 /* Kahan, Branch cuts for complex elementary functions (1987): by roots of 1 - z and 1 + z, whose signs of zero say on which side of a cut
  * z lies, and real functions that neither overflow nor cancel. */
+static struct element root_of_sum(struct formula *f, struct element z) {
+  return complex_sqrt(f, (struct element){ADD_(number(f, element_dtype(f, z), 1), z.re), z.im});
+}
+static struct element root_of_difference(struct formula *f, struct element z) {
+  return root_of_sum(f, (struct element){un(f, SCALAR_NEG, z.re), un(f, SCALAR_NEG, z.im)});
+}
 static struct element complex_asin(struct formula *f, struct element z) {
-  expr_id one = number(f, element_dtype(f, z), 1);
-  struct element minus = complex_sqrt(f, (struct element){SUB_(one, z.re), un(f, SCALAR_NEG, z.im)});
-  struct element plus = complex_sqrt(f, (struct element){ADD_(one, z.re), z.im});
+  struct element minus = root_of_difference(f, z), plus = root_of_sum(f, z);
   expr_id re = complex_mul(f, minus, plus).re, im = complex_mul(f, f_conj(f, minus), plus).im;
   expr_id infinity = number(f, element_dtype(f, z), INFINITY), flat = bin(f, SCALAR_LT, un(f, SCALAR_ABS, z.im), infinity);
   expr_id at_end = bin(f, SCALAR_AND, flat, bin(f, SCALAR_EQ, un(f, SCALAR_ABS, z.re), infinity));
@@ -180,17 +182,13 @@ static struct element complex_asin(struct formula *f, struct element z) {
 }
 static struct element complex_acos(struct formula *f, struct element z) {
   enum dtype d = element_dtype(f, z);
-  expr_id one = number(f, d, 1);
-  struct element minus = complex_sqrt(f, (struct element){SUB_(one, z.re), un(f, SCALAR_NEG, z.im)});
-  struct element plus = complex_sqrt(f, (struct element){ADD_(one, z.re), z.im});
+  struct element minus = root_of_difference(f, z), plus = root_of_sum(f, z);
   expr_id im = complex_mul(f, f_conj(f, plus), minus).im;
   return (struct element){MUL_(number(f, d, 2), bin(f, SCALAR_ATAN2, minus.re, plus.re)), un(f, SCALAR_ASINH, im)};
 }
 static struct element complex_acosh(struct formula *f, struct element z) {
   enum dtype d = element_dtype(f, z);
-  expr_id one = number(f, d, 1);
-  struct element minus = complex_sqrt(f, (struct element){SUB_(z.re, one), z.im});
-  struct element plus = complex_sqrt(f, (struct element){ADD_(z.re, one), z.im});
+  struct element minus = complex_sqrt(f, (struct element){SUB_(z.re, number(f, d, 1)), z.im}), plus = root_of_sum(f, z);
   expr_id re = complex_mul(f, f_conj(f, minus), plus).re;
   return (struct element){un(f, SCALAR_ASINH, re), MUL_(number(f, d, 2), bin(f, SCALAR_ATAN2, minus.im, plus.re))};
 }
@@ -219,11 +217,11 @@ static struct element complex_unary(struct formula *f, enum scalar_op op, struct
   case SCALAR_LOG1P: return complex_log1p(f, a);
   case SCALAR_EXPM1: return complex_expm1(f, a);
   case SCALAR_SINH:
-  case SCALAR_COSH:
-  case SCALAR_TANH: return complex_hyperbolic(f, op, a);
+  case SCALAR_COSH: return complex_hyperbolic(f, op, a);
+  case SCALAR_TANH: return complex_tanh(f, a);
   case SCALAR_SIN: return times_minus_i(f, complex_hyperbolic(f, SCALAR_SINH, times_i(f, a)));
   case SCALAR_COS: return complex_hyperbolic(f, SCALAR_COSH, times_i(f, a));
-  case SCALAR_TAN: return times_minus_i(f, complex_hyperbolic(f, SCALAR_TANH, times_i(f, a)));
+  case SCALAR_TAN: return times_minus_i(f, complex_tanh(f, times_i(f, a)));
   case SCALAR_ASIN: return complex_asin(f, a);
   case SCALAR_ACOS: return complex_acos(f, a);
   case SCALAR_ACOSH: return complex_acosh(f, a);

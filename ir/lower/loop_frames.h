@@ -9,7 +9,6 @@ struct loop {
   uint32_t parent;
   VEC(uint32_t) enters, merges, exits; /* nodes; merges: loop variables */
   uint32_t condition;                  /* the LoopCond node */
-  VEC(uint32_t) needs;                 /* nodes outside that must be lowered before */
   bool lowered;
 };
 struct loops {

@@ -274,8 +274,8 @@ static bool sees_update(const struct op_call *c) {
   }
   return false;
 }
-/* What the node comes after: its control inputs, what its inputs' nodes have done, and the frame's own. Where it looks at a variable, it does
- * so when all inputs are there, and the update may be what another one comes after. */
+/* What the node comes after: its control inputs, what its inputs' nodes have done, and the frame's own. Where it looks at a variable, it
+ * does so when all inputs are there, and the update may be what another one comes after. */
 static void collect_controls(struct lower *lw, struct frame *fr, struct op_call *c) {
   const struct node *node = c->node;
   bool sees = sees_update(c);
@@ -296,14 +296,8 @@ static void collect_controls(struct lower *lw, struct frame *fr, struct op_call 
 }
 
 static bool takes_value(const struct flow_node *n, value_id v) {
-  for (uint32_t i = 0; i < n->inputs.count; i++)
-    if (n->inputs.items[i] == v)
-      return true;
-  return false;
-}
-static bool follows(const struct flow_node *n, flow_id before) {
-  for (uint32_t i = 0; i < n->controls.count; i++)
-    if (n->controls.items[i] == before)
+  for (uint32_t i = 0; i < flow_input_count(n); i++)
+    if (flow_input(n, i) == v)
       return true;
   return false;
 }
@@ -320,7 +314,7 @@ static void note_effect(struct lower *lw, struct frame *fr, const struct op_call
     fr->is_aside[index] = fr->is_aside[index] || (c->in[i].value && !takes_value(effect, c->in[i].value));
   for (uint32_t k = 0; k < c->out_count && effect->op == FLOW_KERNEL; k++) {
     flow_id maker = c->out[k].value ? f->values.items[c->out[k].value].producer : c->effect;
-    if (maker == c->effect || (maker && follows(f->nodes.items[maker], c->effect)))
+    if (maker == c->effect || (maker && node_follows(f->nodes.items[maker], c->effect)))
       continue;
     fr->data_token[index] = c->effect;
     fr->data_token_known[index] = true;

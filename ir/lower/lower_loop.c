@@ -443,7 +443,9 @@ static void collect_controls(struct looping *p, struct op_call *c) {
   const struct loops *l = fr->loops;
   for (uint32_t id = 0; id < fr->graph->nodes.count; id++) {
     const struct node *n = &fr->graph->nodes.items[id];
-    for (uint32_t i = 0; l->of[id] && loop_is_within(l, l->of[id], p->index) && i < n->input_count + n->control_count; i++) {
+    if (!l->of[id] || !loop_is_within(l, l->of[id], p->index))
+      continue;
+    for (uint32_t i = 0; i < n->input_count + n->control_count; i++) {
       bool by_data = i < n->input_count;
       uint32_t from = by_data ? n->inputs[i].node : n->controls[i - n->input_count];
       if (fr->lowered[from] && !loop_is_within(l, l->of[from], p->index))

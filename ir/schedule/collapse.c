@@ -346,10 +346,9 @@ struct kernel *kernel_collapse(struct kernel *k, struct new_sizes *sizes, struct
   struct kernel *copy = kernel_empty(k, &work);
   kernel_append(k, copy, &copy->body);
   size_t dims = (size_t)copy->buffers.count * LIMIT_RANK + 1;
-  struct collapser c = {.k = copy, .joined = ARENA_ARRAY(&work, bool, dims), .stays = ARENA_ARRAY(&work, bool, dims)};
-  c.sizes = sizes;
-  c.own_sizes = k->size_count;
-  c.arena = arena;
+  struct collapser c = {.k = copy, .sizes = sizes, .own_sizes = k->size_count, .arena = arena};
+  c.joined = ARENA_ARRAY(&work, bool, dims);
+  c.stays = ARENA_ARRAY(&work, bool, dims);
   bool is_simpler = kernel_simplify(copy);
   c.shortens = drop_single_loops(copy, copy->body);
   c.inner = ARENA_ARRAY(&work, struct stmt *, copy->locals.count + 1);

@@ -221,8 +221,8 @@ static double lost_term(const struct machine *machine, int64_t apart, double lin
 }
 #define LOST_FROM 0.75 /* of L2 */
 #define ASKED_PAGE 0.4 /* of a term in a page that the TLB has lost, where it is asked for ahead */
-/* Of a strip's lines of a term that L2 has lost before the next rows meet them: terms that far apart find few of its sets. 0: it has not, or
- * that was not measured. */
+/* Of a strip's lines of a term that L2 has lost before the next rows meet them: terms that far apart find few of its sets. 0: it has not,
+ * or that was not measured. */
 static double lost_lines(const struct machine *machine, const struct product_work *w, const struct tile *t, bool fetch) {
   int64_t apart = bytes_apart(w->stride);
   double kept = apart >= LINE_BYTES ? LOST_FROM * (double)machine->bytes[LEVEL_L2] / (double)apart : w->k;
@@ -238,7 +238,7 @@ static double asked_cycles(const struct product_work *w, const struct tile *t) {
   return (t->rows + t->vectors) * ASKED_LOAD + (t->rows > ROWS_FEW && !w->is_transposed ? t->rows * t->vectors * ROWS_SHARE : 0);
 }
 #define LOST_SHARE 0.02 /* of those, where multiply-adds take longer */
-/* Of a first factor's line that no prefetcher finds, in blocks of terms, for each strip; otherwise what multiply-adds do not hide. */
+/* A first factor's line that no prefetcher finds: in blocks of terms, for each strip; and otherwise, what multiply-adds do not hide. */
 static double stream_line(const struct machine *machine, const struct product_work *w) {
   return rates_of(machine)->stream_line[is_crowded(w, w->m * w->bytes)];
 }

@@ -322,7 +322,8 @@ static const struct {
 } opened[] = {
   {"kernel k(in a: f32[n0,n1,n2,3], out b: f32[n0]) sizes 3 { par i0 < n0 { var v0: f32 = 0:f32 red i1 < n1 { red i2 < n2 { red i3 < 3 { "
    "v0 = add(v0, a[i0,i1,i2,i3]) } } } b[i0] = v0 } }",
-   "kernel k(in a: f32[n0,n3], out b: f32[n0]) sizes 4 { par i0 < n0 { var v0: f32 = 0:f32 red i1 < n3 { v0 = add(v0, a[i0,i1]) } b[i0] = v0 } }",
+   "kernel k(in a: f32[n0,n3], out b: f32[n0]) sizes 4 { par i0 < n0 { var v0: f32 = 0:f32 red i1 < n3 { v0 = add(v0, "
+   "a[i0,i1]) } b[i0] = v0 } }",
    {3, {1, 2}, 2},
    64.0 * 64 * 3},
   {"kernel k(in a: f32[n0,10], in b: f32[n0,10], out c: f32[n0,10]) sizes 1 { par i0 < n0 { par i1 < 10 { c[i0,i1] = add(a[i0,i1], "

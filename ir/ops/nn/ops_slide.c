@@ -183,8 +183,8 @@ status build_dilation2d_backprop_filter(struct op_call *c) {
 
 /* ---- patches: the last axis of the result holds [window ..., channel] ---- */
 
-/* Windows of volumes that do not reach as far as their stride leave out places on both sides (the odd one at the end), where others begin at
- * the first place. */
+/* Windows of volumes that do not reach as far as their stride leave out places on both sides (the odd one at the end), where others begin
+ * at the first place. */
 static void leave_out(struct op_call *c, struct window_axis *a) {
   struct dim_table *t = op_dims(c);
   dim one = op_dim(c, 1), reach = dim_mul(t, dim_sub(t, a->size, one), op_dim(c, a->dilation));
