@@ -30,10 +30,6 @@ struct parts {
 
 /* ---- loops ---- */
 
-static int64_t extent_of(const struct kernel *k, const struct stmt *loop) {
-  int64_t extent;
-  return expr_is_const(k, loop->value, &extent) ? extent : (int64_t)loop_trips(k, loop->value);
-}
 static bool is_red(const struct stmt *s) { return s->kind == STMT_FOR && s->loop == LOOP_RED; }
 static const struct stmt *only_red(const struct stmt *block) { return block && is_red(block) && !block->next ? block : NULL; }
 static double terms_of(const struct kernel *k, const struct stmt *sum) {
@@ -42,7 +38,7 @@ static double terms_of(const struct kernel *k, const struct stmt *sum) {
     double terms = s->kind == STMT_FOR ? terms_of(k, s) : 1;
     inner = terms > inner ? terms : inner;
   }
-  return (double)extent_of(k, sum) * inner;
+  return loop_trips(k, sum->value) * inner;
 }
 
 /* ---- which nests ---- */
@@ -134,13 +130,13 @@ static void find_vectors(struct parts *p) {
 static void add_text(struct parts *p, const char *step) { p->text = p->text ? arena_printf(p->n->arena, "%s; %s", p->text, step) : step; }
 
 /* The loop whose turns are dealt to parts: the sum's outermost, together with those in it until there are turns for all. */
-static const char *dealt_loop(struct parts *p, const struct stmt **sum, int64_t parts, int64_t *turns, const char *number, int *loops) {
+static const char *dealt_loop(struct parts *p, const struct stmt **sum, int64_t parts, double *turns, const char *number, int *loops) {
   struct arena *a = p->n->arena;
   const char *fused = arena_printf(a, "fuse i%d", p->loop);
-  *turns = extent_of(p->n->k, *sum);
+  *turns = loop_trips(p->n->k, (*sum)->value);
   *loops = 1;
-  for (const struct stmt *s = only_red((*sum)->body); s && *turns < parts; s = only_red(s->body), ++*loops) {
-    *turns *= extent_of(p->n->k, s);
+  for (const struct stmt *s = only_red((*sum)->body); s && *turns < (double)parts; s = only_red(s->body), ++*loops) {
+    *turns *= loop_trips(p->n->k, s->value);
     fused = arena_printf(a, "%s i%d", fused, p->loop + *loops);
     *sum = s;
   }
@@ -159,15 +155,17 @@ static int64_t parts_of(const struct parts *p, double terms) {
 static void add_sum(struct parts *p, const struct stmt *sum) {
   struct arena *a = p->n->arena;
   double terms = terms_of(p->n->k, sum) * (double)p->results;
-  int64_t turns, parts = parts_of(p, terms);
+  int64_t parts = parts_of(p, terms);
   if (terms < TERMS_MIN)
     return;
   const char *number = p->n->number || p->sum ? arena_printf(a, "%d_%d", p->n->number, p->sum) : "";
+  double turns; /* an open loop's may be more than an integer holds */
   int loops;
   const char *on = dealt_loop(p, &sum, parts, &turns, number, &loops), *under = "";
   if (turns < 2)
     return;
-  add_text(p, arena_printf(a, "part %s %lld -> po%s pi%s ps%s", on, (long long)(turns < parts ? turns : parts), number, number, number));
+  add_text(p, arena_printf(a, "part %s %lld -> po%s pi%s ps%s", on, turns < (double)parts ? (long long)turns : (long long)parts, number,
+                           number, number));
   for (const struct stmt *s = only_red(sum->body); s; s = only_red(s->body), loops++)
     under = arena_printf(a, "%s i%d", under, p->loop + loops);
   if (p->vectors)
