@@ -79,16 +79,15 @@ static int64_t rows_by(int64_t extent) { return DIM_IS_SIZE(extent) ? 1 : extent
 static bool has_rows(const struct rows_seen *r, int64_t rows) {
   int64_t product = 1;
   for (int i = 0; i < r->count && product < rows; i++)
-    product *= rows_by(r->extents[i]);
+    if (__builtin_mul_overflow(product, rows_by(r->extents[i]), &product))
+      return false;
   return product == rows;
 }
 /* The most rows that both have; 0: none. */
 static int64_t common_rows(const struct rows_seen *a, const struct rows_seen *b) {
   int64_t product = 1, most = 0;
-  for (int i = 0; i < a->count; i++) {
-    product *= rows_by(a->extents[i]);
+  for (int i = 0; i < a->count && !__builtin_mul_overflow(product, rows_by(a->extents[i]), &product); i++)
     most = product > 1 && has_rows(b, product) ? product : most;
-  }
   return most;
 }
 

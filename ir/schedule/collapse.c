@@ -170,11 +170,11 @@ static bool part_long(struct collapser *c, const struct stmt *s) {
   bool any = false;
   for (; s; s = s->next) {
     kernel_dim extent;
-    int64_t turns = 1;
+    double turns = 1;
     bool is_open = false;
     for (const struct stmt *in = s->kind == STMT_FOR ? c->inner[s->local] : NULL; in && extent_of(c, in, &extent);
          in = c->inner[in->local]) {
-      turns *= known(extent);
+      turns *= (double)known(extent);
       is_open = is_open || DIM_IS_SIZE(extent);
     }
     if (s->kind == STMT_FOR && extent_of(c, s, &extent) && DIM_IS_SIZE(extent) && !is_open && turns >= SHORT_TURNS) {

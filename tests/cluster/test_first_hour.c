@@ -347,11 +347,12 @@ static void a_chief_beside_the_replicas_initialises(void **state) {
   must_say("Attempting to use uninitialized value");
 }
 
-/* One that was let go with an earlier checkpoint may not have said so to the ps when the last one was made: that says it is unfinished. */
+/* One that was let go with an earlier checkpoint may not have said so to the ps when the last one was made: that says it is unfinished. The
+ * chief has left for good when it has initialised: if a checkpoint is there by then, the file says so. */
 static void who_has_left_for_good_begins_its_next_command(void **state) {
   (void)state;
   must(TFC " run chief --checkpoint-dir left.saved " TRAIN "--steps 1000000 --save-steps 200 >left.log 2>&1 & job=$!; "
-           "while [ ! -s left.saved/checkpoint ]; do sleep 0.05; done; kill -TERM $job; wait $job; ! [ -e left.saved/finished ]");
+           "while [ ! -s left.saved/checkpoint ]; do sleep 0.05; done; kill -TERM $job; wait $job; ! grep -s worker left.saved/finished");
   must("echo 'worker_0 1 1' >left.saved/finished"); /* left with its first command, and the checkpoint with id 1 */
   must(TFC " run chief --checkpoint-dir left.saved " TRAIN "--steps 5");
   must_say("worker_0: loss = ");
