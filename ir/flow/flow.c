@@ -38,13 +38,16 @@ struct flow_node *flow_add_node(struct flow *f, enum flow_op op, const char *nam
   return n;
 }
 
+#define BYTES_MAX (INT64_C(1) << 50) /* so that sums of many do not overflow */
+
 int64_t flow_value_bytes(const struct flow *f, value_id v, bool *open) {
   const struct flow_value *x = &f->values.items[v];
   int64_t bytes = (int64_t)dtype_size(x->dtype), d;
   for (int i = 0; i < x->rank; i++) {
     if (!dim_is_const(f->dims, dim_resolve(f->dims, x->dims[i]), &d))
       *open = true, d = 1;
-    bytes *= d;
+    if (__builtin_mul_overflow(bytes, d, &bytes) || bytes > BYTES_MAX)
+      bytes = BYTES_MAX;
   }
   return bytes;
 }

@@ -206,7 +206,7 @@ bool flow_arg_is_output(const struct flow_node *node, uint32_t i);
 uint32_t flow_input_count(const struct flow_node *node);
 /* The value that input i reads; NO_VALUE where a kernel's argument is an output or a variable. */
 value_id flow_input(const struct flow_node *node, uint32_t i);
-/* Bytes of a value; sizes that are not known while compiling count as 1 and set *open. */
+/* Bytes of a value, up to 2^50; sizes that are not known while compiling count as 1 and set *open. */
 int64_t flow_value_bytes(const struct flow *f, value_id v, bool *open);
 /* "f32[n0,784]" in the arena */
 const char *flow_value_text(const struct flow *f, value_id v);
