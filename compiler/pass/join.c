@@ -22,9 +22,10 @@
 #define MEMBERS_MAX 8
 #define BUFFERS_MAX 20
 #define FACTORS_MAX 8
-#define TURNS_MIN 4 /* fewer are too few tasks */
-#define IMAGES 4    /* of a step that does not say how many */
-#define ROWS_MIN 16 /* of a turn: fewer do not pay for reading the second factors of products again */
+#define ROWS_MAX (INT64_C(1) << 30) /* more are a mistake */
+#define TURNS_MIN 4                 /* fewer are too few tasks */
+#define IMAGES 4                    /* of a step that does not say how many */
+#define ROWS_MIN 16                 /* of a turn: fewer do not pay for reading the second factors of products again */
 
 struct group {
   flow_id members[MEMBERS_MAX]; /* in order */
@@ -86,7 +87,7 @@ static bool has_rows(const struct rows_seen *r, int64_t rows) {
 /* The most rows that both have; 0: none. */
 static int64_t common_rows(const struct rows_seen *a, const struct rows_seen *b) {
   int64_t product = 1, most = 0;
-  for (int i = 0; i < a->count && !__builtin_mul_overflow(product, rows_by(a->extents[i]), &product); i++)
+  for (int i = 0; i < a->count && !__builtin_mul_overflow(product, rows_by(a->extents[i]), &product) && product <= ROWS_MAX; i++)
     most = product > 1 && has_rows(b, product) ? product : most;
   return most;
 }
