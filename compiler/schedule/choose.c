@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "compiler/schedule/tune.h"
+#include "ir/schedule/vectors.h"
 
 /* Whether a factor has results of its own: a product, no sum of products beside each other or of what one number scales. */
 static bool has_matrix(const struct contraction *c) {
@@ -125,6 +126,8 @@ static void propose_for_class(const struct nest *n, const struct contraction *c,
 void nest_candidates(const struct nest *n, struct candidates *out) {
   struct contraction c;
   vec_push(&out->items, (struct candidate){0});
+  if (block_trips(n->k, n->k->body) > TRIPS_MAX)
+    return;
   bool found = contraction_find(n->uses, n->top, &c), is_product = found && has_matrix(&c);
   if (is_product && n->shared)
     take_turns(n, &c);

@@ -397,6 +397,8 @@ static void each_plain(struct chooser *c, struct stmt *s, void (*act)(struct cho
 struct kernel *vectors_choose(const struct kernel *k, const struct machine *machine, struct arena *arena) {
   struct chooser c = {.machine = machine, .k = schedule_copy(k, arena)};
   struct arena work;
+  if (block_trips(k, k->body) > TRIPS_MAX)
+    return c.k;
   arena_init(&work);
   each_plain(&c, c.k->body, fuse_nest);
   if (c.fused) { /* costs count expressions: without the products that nobody uses any more */

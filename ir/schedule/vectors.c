@@ -29,6 +29,16 @@ double loop_trips(const struct kernel *k, expr_id extent) {
   return a < b ? a : b;
 }
 
+double block_trips(const struct kernel *k, const struct stmt *block) {
+  double most = 1;
+  for (const struct stmt *s = block; s; s = s->next) {
+    double body = block_trips(k, s->body), otherwise = block_trips(k, s->otherwise);
+    double trips = (s->kind == STMT_FOR ? loop_trips(k, s->value) : 1) * (body > otherwise ? body : otherwise);
+    most = trips > most ? trips : most;
+  }
+  return most;
+}
+
 double group_trips(const struct kernel *k, const struct chain *chain, int group) {
   double trips = 1;
   for (int i = chain->groups[group].first; i <= chain->groups[group].last; i++)

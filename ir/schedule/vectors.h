@@ -25,6 +25,10 @@ void vector_costs_create(const struct kernel_uses *uses, const struct machine *m
 /* Iterations of a loop, of a group; a guess where their number is not constant. */
 double loop_trips(const struct kernel *k, expr_id extent);
 double group_trips(const struct kernel *k, const struct chain *chain, int group);
+/* Turns of the nest in the block that has most. Of more than TRIPS_MAX none ends while anybody waits, and integers do not count them: such
+ * a kernel, of a damaged graph, stays as it is. */
+#define TRIPS_MAX 0x1p50
+double block_trips(const struct kernel *k, const struct stmt *block);
 
 struct vector_plan {
   uint32_t lanes;
