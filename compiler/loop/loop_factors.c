@@ -23,7 +23,8 @@ static bool begin_moves(const struct build *b, struct flow *f, flow_id loop, str
     return false;
   uint32_t vars = loop_var_count(n);
   *out = (struct loop_moves){.build = b, .flow = f, .loop = loop, .turns = loop_turns_known(f, loop)};
-  return out->turns != NO_DIM && dim_is_const(f->dims, out->turns, &out->turn_count) && out->turn_count >= TURNS_MIN &&
+  int64_t count;
+  return out->turns != NO_DIM && (!dim_is_const(f->dims, out->turns, &count) || count >= TURNS_MIN) &&
          all_have_rows(f, n->inputs.items + vars, n->rows_in, out->turns) &&
          all_have_rows(f, n->outputs.items + vars, n->rows_out, out->turns);
 }
@@ -47,8 +48,13 @@ struct flow *moves_body(const struct loop_moves *m) {
 
 /* ---- which kernels ---- */
 
-bool loop_may_move(const struct flow_node *n) {
-  return n && n->op == FLOW_KERNEL && !n->guard_count && !n->stateful && !n->is_target && n->outputs.count == 1 && !n->kernel->size_count;
+bool loop_may_move(const struct loop_moves *m, const struct flow_node *n) {
+  return n && n->op == FLOW_KERNEL && !n->guard_count && !n->stateful && !n->is_target && n->outputs.count == 1 &&
+         loop_dims_last(m->flow, moves_loop(m), n->sizes, n->kernel->size_count);
+}
+kernel_dim loop_turns_of(const struct loop_moves *m, const struct flow_node *n) {
+  int64_t count;
+  return dim_is_const(m->flow->dims, m->turns, &count) ? count : DIM_OF_SIZE(n->kernel->size_count);
 }
 static enum factor_kind kind_of(const struct loop_moves *m, value_id v) {
   const struct flow_node *n = moves_loop(m);
@@ -86,7 +92,7 @@ int64_t loop_buffer_bytes(const struct flow_node *n, uint32_t buffer) {
   const struct kernel_buffer *b = &n->kernel->buffers.items[buffer];
   int64_t bytes = (int64_t)dtype_size(b->dtype);
   for (int i = 0; i < b->rank; i++)
-    bytes *= b->dims[i];
+    bytes *= DIM_IS_SIZE(b->dims[i]) ? 1 : b->dims[i];
   return bytes;
 }
 /* By so few terms what is in the second cache is read and written in the time of its multiply-adds (a Xeon of 2024), and what comes from
@@ -127,6 +133,9 @@ value_id loop_append_kernel(const struct loop_moves *m, const struct flow_node *
   struct flow_node *made = flow_append_kernel(m->flow, like, n->task, kernel, in, result);
   made->guards = n->guards;
   made->guard_count = n->guard_count;
+  made->sizes = ARENA_ARRAY(m->flow->arena, dim, kernel->size_count + 1);
+  for (uint32_t i = 0; i < kernel->size_count; i++)
+    made->sizes[i] = i < like->kernel->size_count ? like->sizes[i] : m->turns;
   return made->outputs.items[0];
 }
 value_id loop_append_product(const struct loop_moves *m, const struct flow_node *p, struct kernel *kernel, const enum factor_kind *kinds,

@@ -36,7 +36,11 @@ static struct flow_node *append_part(const struct parted *p, const struct joined
   value_id *in = ARENA_ARRAY(body->arena, value_id, whole->buffers.count + 1);
   for (uint32_t i = 0; i < whole->buffers.count; i++)
     in[i] = i == p->factor ? part->value : p->product->args[i].value;
-  return k ? flow_append_kernel(body, p->product, p->product->task, k, in, body->values.items[p->product->outputs.items[0]]) : NULL;
+  if (!k)
+    return NULL;
+  struct flow_node *n = flow_append_kernel(body, p->product, p->product->task, k, in, body->values.items[p->product->outputs.items[0]]);
+  n->sizes = p->product->sizes;
+  return n;
 }
 static void replace_by_sum(const struct parted *p, value_id *terms) {
   struct flow *body = moves_body(p->moves);
@@ -73,7 +77,7 @@ static bool part_all(struct loop_moves *m) {
   bool any = false;
   for (flow_id id = 1; id < count; id++) {
     p.product = body->nodes.items[id];
-    any |= loop_may_move(p.product) && find_joined(&p) && part_product(&p);
+    any |= loop_may_move(m, p.product) && find_joined(&p) && part_product(&p);
   }
   if (any)
     flow_sort(body);

@@ -2,7 +2,8 @@
  * sees the input) or that nobody in the loop takes (the gradient of that input): one product in front of the loop, or behind it, makes
  * those of all turns (ir/schedule/over_turns.h). Each of its sums is what it was.
  *
- * That is done where the number of turns is known, and where a turn has so few rows that it takes longer to read the weights. */
+ * That is done where the number of turns is known in front of the loop, and where a turn has, or may have, so few rows that it takes
+ * longer to read the weights. */
 #include "compiler/edit/flow_edit.h"
 #include "compiler/loop/loop_edit.h"
 #include "compiler/loop/loop_form.h"
@@ -37,7 +38,7 @@ static struct kernel *make_product(const struct turn_product *p) {
   const bool *is_row = loop_factor_rows(&p->moves, p->product, p->kinds);
   int64_t uses;
   uint32_t steady;
-  struct kernel *made = kernel_each_turn(k, is_row, p->moves.turn_count, p->moves.flow->arena, &uses, &steady);
+  struct kernel *made = kernel_each_turn(k, is_row, loop_turns_of(&p->moves, p->product), p->moves.flow->arena, &uses, &steady);
   return made && loop_is_used_little(&p->moves, loop_buffer_bytes(p->product, steady), uses) ? made : NULL;
 }
 /* Behind the loop, what takes the arrays of which the value is a row takes that one. */
@@ -53,7 +54,7 @@ static bool find_factors(struct turn_product *p) {
 }
 bool loop_product_goes_in_front(const struct loop_moves *m, struct flow_node *product) {
   struct turn_product p = {.moves = *m, .product = product};
-  return loop_may_move(product) && find_factors(&p) && is_there_before(&p) && make_product(&p);
+  return loop_may_move(m, product) && find_factors(&p) && is_there_before(&p) && make_product(&p);
 }
 static bool move_product(struct turn_product *p) {
   struct flow *f = p->moves.flow, *body = moves_body(&p->moves);
@@ -80,7 +81,7 @@ static bool move_all(struct loop_moves *m) {
   bool any = false;
   for (flow_id id = 1; id < body->nodes.count; id++) {
     p.product = body->nodes.items[id];
-    any |= loop_may_move(p.product) && move_product(&p);
+    any |= loop_may_move(m, p.product) && move_product(&p);
   }
   return any;
 }

@@ -12,6 +12,18 @@
 
 static void note_symbol(void *self, uint32_t symbol) { ((bool *)self)[symbol] = true; }
 
+/* A node that binds a size of what is there in front of the loop does no more than look whether it is so. */
+static void unmark_outside(struct flow *f, const struct flow_node *loop, bool *inside) {
+  bool *outside = calloc(dims_symbol_count(f->dims) + 1, 1);
+  for (uint32_t i = 0; i < loop->inputs.count; i++) {
+    const struct flow_value *x = &f->values.items[loop->inputs.items[i]];
+    for (int d = 0; d < x->rank; d++)
+      dim_symbols(f->dims, dim_resolve(f->dims, x->dims[d]), outside);
+  }
+  for (uint32_t i = 0; i < dims_symbol_count(f->dims); i++)
+    inside[i] = inside[i] && !outside[i];
+  free(outside);
+}
 /* inside[symbol]: it has its value in a turn of the loop only. */
 static void mark_inside(struct flow *f, const struct flow_node *loop, bool *inside) {
   const struct flow *body = loop->branches[1];
@@ -24,6 +36,7 @@ static void mark_inside(struct flow *f, const struct flow_node *loop, bool *insi
       if (d >= x->rank || dim_equal(f->dims, x->dims[d], y->dims[d]) != 1)
         dim_symbols(f->dims, dim_resolve(f->dims, y->dims[d]), inside);
   }
+  unmark_outside(f, loop, inside);
 }
 
 static bool mentions(struct flow *f, dim d, const bool *symbols) {
@@ -35,13 +48,18 @@ static bool mentions(struct flow *f, dim d, const bool *symbols) {
   return found;
 }
 
-bool loop_sizes_last(struct flow *f, const struct flow_node *loop, const struct flow_value *x) {
-  bool *inside = calloc(dims_symbol_count(f->dims) + 1, 1), last = !x->any_rank;
+bool loop_dims_last(struct flow *f, const struct flow_node *loop, const dim *dims, uint32_t count) {
+  if (!count)
+    return true;
+  bool *inside = calloc(dims_symbol_count(f->dims) + 1, 1), last = true;
   mark_inside(f, loop, inside);
-  for (int d = 0; d < x->rank && last; d++)
-    last = !mentions(f, x->dims[d], inside);
+  for (uint32_t d = 0; d < count && last; d++)
+    last = !mentions(f, dims[d], inside);
   free(inside);
   return last;
+}
+bool loop_sizes_last(struct flow *f, const struct flow_node *loop, const struct flow_value *x) {
+  return !x->any_rank && loop_dims_last(f, loop, x->dims, (uint32_t)x->rank);
 }
 
 /* ---- types ---- */

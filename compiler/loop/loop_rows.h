@@ -11,7 +11,8 @@ bool loop_rows_may_be(enum dtype dtype);
 struct flow_value loop_array_of(struct flow_value row, dim count);
 /* Whether both are known to have the same type and shape. */
 bool values_are_alike(struct flow *flow, const struct flow_value *a, const struct flow_value *b);
-/* Whether no size of the value hangs on what is known in a turn of the loop only. */
+/* Whether none of the sizes, those of the value, hangs on what is known in a turn of the loop only. */
+bool loop_dims_last(struct flow *flow, const struct flow_node *loop, const dim *dims, uint32_t count);
 bool loop_sizes_last(struct flow *flow, const struct flow_node *loop, const struct flow_value *x);
 /* Whether a value of the body can be the row of an array in each turn. */
 bool loop_may_be_row(struct flow *flow, const struct flow_node *loop, value_id v);

@@ -2,7 +2,7 @@
  * turns become one, behind the loop (ir/schedule/over_turns.h). What its factors are in each turn are rows of arrays that the loop takes,
  * or makes now; the variable itself, which each turn read and wrote anew, is gone.
  *
- * That is done where the number of turns is known, where what is no longer moved is more than what the rows move, and where a turn adds so
+ * That is done where the number of turns is known in front of the loop, where what is no longer moved is more than what the rows move, and where a turn adds so
  * few terms that reading and writing the sum takes longer. */
 #include "compiler/edit/flow_edit.h"
 #include "compiler/loop/loop_form.h"
@@ -21,10 +21,11 @@ struct turn_sum {
 
 /* ---- what each turn adds ---- */
 
-static const struct flow_node *only_maker(const struct flow *body, value_id v) {
+static const struct flow_node *only_maker(const struct loop_moves *m, value_id v) {
   flow_id user;
+  const struct flow *body = moves_body(m);
   const struct flow_node *n = body->nodes.items[body->values.items[v].producer];
-  return loop_may_move(n) && flow_use_count(body, v, &user) == 1 ? n : NULL;
+  return loop_may_move(m, n) && flow_use_count(body, v, &user) == 1 ? n : NULL;
 }
 /* The two values that a kernel adds up, element by element. */
 static bool adds(const struct flow_node *n, value_id out[2]) {
@@ -47,11 +48,11 @@ static bool find_sum(struct turn_sum *s) {
   const struct flow *body = n->branches[1];
   value_id param = body->params.items[s->var], terms[2];
   flow_id user;
-  s->add = only_maker(body, body->results.items[s->var]);
+  s->add = only_maker(&s->moves, body->results.items[s->var]);
   if (!s->add || flow_use_count(body, param, &user) != 1 || loop_condition_takes(n, s->var) || !adds(s->add, terms) ||
       (terms[0] != param && terms[1] != param))
     return false;
-  s->product = only_maker(body, terms[terms[0] == param]);
+  s->product = only_maker(&s->moves, terms[terms[0] == param]);
   return s->product != NULL;
 }
 
@@ -88,7 +89,7 @@ static value_id append_add(const struct turn_sum *s, value_id product) {
 static struct kernel *make_product(const struct turn_sum *s) {
   const bool *is_row = loop_factor_rows(&s->moves, s->product, s->kinds);
   int64_t terms;
-  struct kernel *made = kernel_over_turns(s->product->kernel, is_row, s->moves.turn_count, s->moves.flow->arena, &terms);
+  struct kernel *made = kernel_over_turns(s->product->kernel, is_row, loop_turns_of(&s->moves, s->product), s->moves.flow->arena, &terms);
   return made && loop_is_used_little(&s->moves, s->bytes, terms) ? made : NULL;
 }
 static bool sum_behind(struct turn_sum *s) {

@@ -9,7 +9,8 @@
  * along the sum goes by squares, which are transposed in registers.
  *
  * Several loops of terms that do not collapse, as those over pixels which are met in steps of two, become one where both factors are
- * copied.
+ * copied. Where the innermost has an open number of turns, as the rows of a step in a sum over the turns of a loop, its blocks are those
+ * of each turn of the others.
  *
  * Factors that are computed of what they load (bfloat16, int8) are copied, too, so that each element is computed once for a task: rows by
  * the tile, as they lie.
@@ -25,8 +26,9 @@
 
 struct blocked {
   const struct nest *n;
-  const struct contraction *c; /* of one axis of terms; where the nest's has several (`words` are of that), they are fused */
-  const char *fuse;            /* the step that does so */
+  const struct contraction *c; /* of one axis of terms; where the nest's has several (`words` are of that), they are fused, */
+  const char *fuse;            /* by this step, */
+  const char *turns;           /* or the blocks are those of each turn of these loops; "": there are none */
   struct product_work work;
   struct product_blocks blocks;
   int rows;           /* the axis m; that of columns is c->lanes */
@@ -117,6 +119,18 @@ static bool fuse_terms(const struct contraction *c, struct contraction *out) {
   out->axis_count = c->par_count + 1;
   return true;
 }
+/* The contraction of each turn of the outer loops of terms, where the innermost has an open number; *turns of them, all. */
+static bool leave_turns(const struct contraction *c, struct contraction *out, double *turns) {
+  *turns = 1;
+  for (int i = c->par_count; i < c->axis_count - 1; i++)
+    *turns *= c->axes[i].role != ROLE_K ? 0 : c->axes[i].extent < 0 ? TRIPS_OPEN : (double)c->axes[i].extent;
+  if (c->axis_count < c->par_count + 2 || c->axes[c->axis_count - 1].extent >= 0 || *turns == 0)
+    return false;
+  *out = *c;
+  out->axes[c->par_count] = c->axes[c->axis_count - 1];
+  out->axis_count = c->par_count + 1;
+  return true;
+}
 /* What is not copied is read by quotients and remainders in the innermost loop; squares' hints find no line by them. */
 static bool may_be_fused(const struct blocked *b) { return b->blocks.copies_rows && !b->is_along; }
 /* One axis of rows, the longest, one of columns, one of terms; others are batches. */
@@ -201,7 +215,7 @@ static int64_t most_terms(const struct blocked *b, int64_t vectors) {
 /* Whether the last of an odd number of terms, or one that may be odd, is added behind all pairs. */
 static bool has_single(const struct blocked *b) { return b->blocks.pairs && (b->is_open_sum || b->k % PAIR_TERMS != 0); }
 /* Whether there is something behind a block: another one, or that. */
-static bool sums_wait(const struct blocked *b) { return b->terms < b->k || has_single(b); }
+static bool sums_wait(const struct blocked *b) { return b->terms < b->k || has_single(b) || *b->turns; }
 /* What lies on the stack for a task of so many strips. */
 static int64_t bytes_of(const struct blocked *b, int64_t strips) {
   int64_t width = strips * b->blocks.tile->vectors * b->lanes, elements = b->terms * width;
@@ -370,8 +384,8 @@ static const char *copies_text(const struct blocked *b) {
   bool waits = sums_wait(b);
   const char *k = b->blocks.pairs ? "kp@" : waits ? "kk@" : "k@", *text = b->blocks.pairs ? pairs_text(b, waits) : "";
   if (waits)
-    text = arena_printf(a, "%ssplit %s %lld -> kb@ %s; sink %sni@ under kb@ in stack; ", text, b->blocks.pairs ? "ku@" : "k@",
-                        (long long)(b->blocks.pairs ? b->terms / PAIR_TERMS : b->terms), k, nest_text(b));
+    text = arena_printf(a, "%ssplit %s %lld -> kb@ %s; sink %sni@ under%s kb@ in stack; ", text, b->blocks.pairs ? "ku@" : "k@",
+                        (long long)(b->blocks.pairs ? b->terms / PAIR_TERMS : b->terms), k, nest_text(b), b->turns);
   if (b->blocks.in_place)
     return arena_printf(a, "%s%s", text, tile_text(b, k));
   text = arena_printf(a, "%sstage %s%s at %s by nj@ %s ni@%s -> pj@ pk@ pi@%s; ", text, buffer_text(b, 1), computed_text(b, 1),
@@ -500,19 +514,24 @@ static void propose_single(const struct blocked *b, struct candidates *out) {
         .steps = "", .cycles = out->items.items[0].cycles, .size = (uint32_t)size, .below = b->is_along ? ROWS_COPIED : ROWS_COMPUTED}));
 }
 void propose_product_blocks(const struct nest *nest, const struct contraction *c, struct candidates *out) {
-  struct contraction fused;
-  bool is_fused = fuse_terms(c, &fused);
-  struct blocked b = {.n = nest, .c = is_fused ? &fused : c, .fuse = "", .wanted = tasks_wanted(nest->machine)};
+  struct contraction one;
+  double turns;
+  bool is_fused = fuse_terms(c, &one), has_turns = leave_turns(c, &one, &turns);
+  struct blocked b = {.n = nest, .c = is_fused || has_turns ? &one : c, .fuse = "", .turns = "", .wanted = tasks_wanted(nest->machine)};
   if (!is_blocked(&b) || (is_fused && !may_be_fused(&b)))
     return;
-  const struct axis_name names[] = {{b.rows, "m"}, {c->lanes, "n"}, {is_fused ? -1 : c->par_count, "k"}};
+  const struct axis_name names[] = {{b.rows, "m"}, {c->lanes, "n"}, {is_fused ? -1 : c->axis_count - 1, "k"}};
   b.words = axis_words_of(nest, c, "@", names, 3); /* `@`: where the number goes into words made of these */
   if (is_fused)
     b.fuse = arena_printf(nest->arena, "; fuse%s -> k@", axis_words_list(&b.words, c->par_count, c->axis_count));
+  if (has_turns) {
+    b.turns = axis_words_others(&b.words, c->par_count, c->axis_count);
+    b.work.k *= turns;
+  }
   if (b.is_open && (b.is_along || b.computed[1]))
     propose_single(&b, out);
   propose_heights(&b, out);
-  if (may_have_pairs(nest, b.c) && b.k >= PAIR_TERMS) {
+  if (may_have_pairs(nest, b.c) && b.k >= PAIR_TERMS && !has_turns) {
     pair_terms(&b);
     propose_heights(&b, out);
   }

@@ -7,7 +7,7 @@
 #include "compiler/schedule/axis_words.h"
 
 #define FETCH_AHEAD 16      /* terms */
-#define FEW_TERMS 1024      /* of an open number: below, the strip's part of the second factor stays in L2 */
+#define FEW_TERMS 1024      /* of all turns, the innermost of an open number: below, the strip's part of the second factor stays in L2 */
 #define EVEN_ROWS 3         /* of a tile that is made smaller, at least, */
 #define EVEN_SUMS 8         /* and its sums: fewer wait for each other */
 #define SHARED_CYCLES 20000 /* what takes longer has parts of rows, too, where strips alone are few tasks */
@@ -223,6 +223,13 @@ static void propose_few(const struct product *p, int axis, int64_t below, struct
   if (contraction_size(p->c, axis) >= 0)
     vec_push(&out->items, c);
 }
+/* Turns of the loops around the innermost one of the sum. */
+static int64_t outer_terms(const struct product *p) {
+  int64_t turns = 1;
+  for (int i = p->c->par_count; i < p->c->axis_count - 1; i++)
+    turns *= p->c->axes[i].extent < 1 ? 1 : p->c->axes[i].extent;
+  return turns;
+}
 static void propose(const struct product *p, const struct tile *t, bool fetch, struct candidates *out) {
   bool along = p->n->shared && !p->open;
   struct candidate c = {.steps = along ? along_rows_text(p, t) : steps_text(p, t, fetch),
@@ -235,7 +242,7 @@ static void propose(const struct product *p, const struct tile *t, bool fetch, s
   if (p->open)
     propose_few(p, p->rows, FEW_ROWS, c, out);
   if (p->terms_open)
-    propose_few(p, p->c->axis_count - 1, FEW_TERMS, c, out);
+    propose_few(p, p->c->axis_count - 1, divide_up(FEW_TERMS, outer_terms(p)), c, out);
 }
 
 /* Tiles of very few rows are for very few rows; none is wider than the result. */

@@ -40,8 +40,9 @@ static bool has_room(const struct kernel *k, const bool *is_row) {
 /* ---- the rewrite ---- */
 
 /* A loop of so many turns around this one; its variable. */
-static uint32_t wrap_loop(struct kernel *k, struct stmt *inside, enum loop_kind kind, int64_t turns) {
-  struct stmt *made = NULL, *loop = stmt_for(k, &made, kind, number(k, turns)), *inner = ARENA_NEW(k->arena, struct stmt);
+static uint32_t wrap_loop(struct kernel *k, struct stmt *inside, enum loop_kind kind, kernel_dim turns) {
+  expr_id extent = DIM_IS_SIZE(turns) ? expr_size(k, k->size_count++) : number(k, turns);
+  struct stmt *made = NULL, *loop = stmt_for(k, &made, kind, extent), *inner = ARENA_NEW(k->arena, struct stmt);
   *inner = *inside;
   inner->next = NULL;
   loop->body = inner;
@@ -49,7 +50,7 @@ static uint32_t wrap_loop(struct kernel *k, struct stmt *inside, enum loop_kind 
   replace_loop(inside, made);
   return turn;
 }
-static void add_dim(struct kernel *k, struct kernel_buffer *b, int64_t extent) {
+static void add_dim(struct kernel *k, struct kernel_buffer *b, kernel_dim extent) {
   kernel_dim *dims = ARENA_ARRAY(k->arena, kernel_dim, b->rank + 1);
   memcpy(dims + 1, b->dims, sizeof *dims * (size_t)b->rank);
   dims[0] = extent;
@@ -84,11 +85,11 @@ static bool begin_rewrite(struct rewrite *r, const struct kernel *k, const bool 
   arena_init(&r->work);
   r->k = schedule_copy(k, &r->work);
   kernel_uses_find(r->k, &r->work, &r->uses);
-  return r->k->body && !r->k->body->next && !r->k->size_count && contraction_find(&r->uses, r->k->body, &r->c) && !r->c.is_ragged &&
-         stores_the_sum(&r->c) && has_row(&r->c, is_row) && has_room(r->k, is_row);
+  return r->k->body && !r->k->body->next && contraction_find(&r->uses, r->k->body, &r->c) && !r->c.is_ragged && stores_the_sum(&r->c) &&
+         has_row(&r->c, is_row) && has_room(r->k, is_row);
 }
 /* Rows get their dimension. */
-static void lengthen_rows(struct rewrite *r, const bool *is_row, int64_t turns, uint32_t turn) {
+static void lengthen_rows(struct rewrite *r, const bool *is_row, kernel_dim turns, uint32_t turn) {
   for (uint32_t i = 0; i < r->k->buffers.count; i++)
     if (is_row[i])
       add_dim(r->k, &r->k->buffers.items[i], turns);
@@ -99,7 +100,7 @@ static void end_rewrite(struct rewrite *r) {
   arena_deinit(&r->work);
 }
 
-struct kernel *kernel_over_turns(const struct kernel *k, const bool *is_row, int64_t turns, struct arena *arena, int64_t *terms) {
+struct kernel *kernel_over_turns(const struct kernel *k, const bool *is_row, kernel_dim turns, struct arena *arena, int64_t *terms) {
   struct rewrite r;
   struct kernel *made = NULL;
   if (begin_rewrite(&r, k, is_row)) {
@@ -129,7 +130,7 @@ static int64_t uses_of(const struct contraction *c, int factor) {
     uses *= c->axes[i].in[factor] || c->axes[i].extent < 1 ? 1 : c->axes[i].extent;
   return uses;
 }
-static void store_rows(struct rewrite *r, int64_t turns, uint32_t turn) {
+static void store_rows(struct rewrite *r, kernel_dim turns, uint32_t turn) {
   struct stmt *store = r->c.sum->next;
   expr_id *index = ARENA_ARRAY(r->k->arena, expr_id, store->index_count + 1);
   memcpy(index + 1, store->index, sizeof *index * (size_t)store->index_count);
@@ -139,7 +140,7 @@ static void store_rows(struct rewrite *r, int64_t turns, uint32_t turn) {
   add_dim(r->k, &r->k->buffers.items[store->buffer], turns);
 }
 
-struct kernel *kernel_each_turn(const struct kernel *k, const bool *is_row, int64_t turns, struct arena *arena, int64_t *uses,
+struct kernel *kernel_each_turn(const struct kernel *k, const bool *is_row, kernel_dim turns, struct arena *arena, int64_t *uses,
                                 uint32_t *steady) {
   struct rewrite r;
   struct kernel *made = NULL;
@@ -163,7 +164,7 @@ static struct stmt *loop_of_terms(const struct rewrite *r, expr_id load, int dim
   const struct contraction *c = &r->c;
   const kernel_dim *dims = r->k->buffers.items[expr_get(r->k, load)->imm].dims;
   const struct stmt *found = NULL;
-  for (int i = c->par_count; i < c->axis_count; i++)
+  for (int i = c->par_count; i < c->axis_count && !DIM_IS_SIZE(dims[dim]); i++)
     if (expr_is_local(r->k, expr_operand(r->k, load, dim), c->axes[i].loop->local) && c->axes[i].extent == dims[dim])
       found = c->axes[i].loop;
   for (int i = 0; found && i < expr_get(r->k, load)->count; i++)

@@ -261,18 +261,29 @@ def loop_parts():
     tf.identity(tf.while_loop(lambda i, _: i < 5, cell, (0, tf.zeros([2, 8])))[1], name="y")
 
 
+def recurrent_layer(x, turns, batch):
+    with control_flow_v2():
+        v, w, u = (tf.get_variable(name, [8, 8], use_resource=True) for name in "vwu")
+        rows = tf.TensorArray(tf.float32, turns).unstack(tf.tensordot(x, v, 1))
+
+        def turn(i, h, out):
+            h = tf.tanh(tf.matmul(rows.read(i), w) + tf.matmul(h, u))
+            return i + 1, h, out.write(i, h)
+        _, _, out = tf.while_loop(lambda i, *_: i < turns, turn, (0, tf.zeros([batch, 8]), tf.TensorArray(tf.float32, turns)))
+        tf.train.GradientDescentOptimizer(0.1).minimize(tf.reduce_sum(out.stack()), name="train")
+
+
 @case("loops", "--cpu", "x86-64-v4", "--entry", "main: x -> | train")
 def loop_lists():
     """A recurrent layer: its lists are rows, the input's part of the products is in front of the loop, that of its gradient behind it."""
-    with control_flow_v2():
-        v, w, u = (tf.get_variable(name, [8, 8], use_resource=True) for name in "vwu")
-        x = tf.TensorArray(tf.float32, 3).unstack(tf.tensordot(x_of(3, 2, 8), v, 1))
+    recurrent_layer(x_of(3, 2, 8), 3, 2)
 
-        def turn(i, h, out):
-            h = tf.tanh(tf.matmul(x.read(i), w) + tf.matmul(h, u))
-            return i + 1, h, out.write(i, h)
-        _, _, out = tf.while_loop(lambda i, *_: i < 3, turn, (0, tf.zeros([2, 8]), tf.TensorArray(tf.float32, 3)))
-        tf.train.GradientDescentOptimizer(0.1).minimize(tf.reduce_sum(out.stack()), name="train")
+
+@case("loops", "--cpu", "x86-64-v4", "--entry", "main: x -> | train")
+def loop_lists_open():
+    """The same of a batch and of turns that the step knows."""
+    x = x_of(None, None, 8)
+    recurrent_layer(x, tf.shape(x)[0], tf.shape(x)[1])
 
 
 @case("loops", "--entry", "main: x, w -> h")

@@ -74,6 +74,56 @@ static void its_values_are_those_of_the_turns_together(void **state) {
   arena_deinit(&arena);
 }
 
+/* Sizes count as 1 of what is few; turns that the step knows are a size behind those of the kernel. */
+static void terms_and_turns_may_be_sizes(void **state) {
+  (void)state;
+  static const char product[] =
+    "kernel k(in a: f32[n0,4], in b: f32[n0,5], out c: f32[4,5]) sizes 1 { par i0 < 4 { par i1 < 5 { var v0: f32 "
+    "= 0:f32 red i2 < n0 { v0 = add(v0, mul(a[i2,i0], b[i2,i1])) } c[i0,i1] = v0 } } }";
+  struct arena arena;
+  arena_init(&arena);
+  const bool both[] = {true, true, false};
+  int64_t terms = 0, sizes[] = {2, TURNS};
+  const struct kernel *k = parsed(product, &arena);
+  struct kernel *made = kernel_over_turns(k, both, DIM_OF_SIZE(1), &arena, &terms);
+  assert_non_null(made);
+  assert_int_equal(terms, 1);
+  assert_int_equal(k->size_count, 1);
+  assert_int_equal(kernel_verify(made), OK);
+  assert_string_equal(kernel_print(made, &arena), "kernel k(in a: f32[n1,n0,4], in b: f32[n1,n0,5], out c: f32[4,5]) sizes 2 {\n"
+                                                  "  par i0 < 4 {\n"
+                                                  "    par i1 < 5 {\n"
+                                                  "      var v0: f32 = 0:f32\n"
+                                                  "      red i2 < n1 {\n"
+                                                  "        red i3 < n0 {\n"
+                                                  "          v0 = add(v0, mul(a[i2,i3,i0], b[i2,i3,i1]))\n"
+                                                  "        }\n"
+                                                  "      }\n"
+                                                  "      c[i0,i1] = v0\n"
+                                                  "    }\n"
+                                                  "  }\n"
+                                                  "}\n");
+  float a[TURNS * 8], b[TURNS * 10], all[20];
+  for (int i = 0; i < TURNS * 8; i++)
+    a[i] = (float)(i % 7 - 3);
+  for (int i = 0; i < TURNS * 10; i++)
+    b[i] = (float)(i % 5 - 2);
+  assert_int_equal(kernel_eval(made, (void *[]){a, b, all}, sizes), OK);
+  for (int m = 0; m < 4; m++)
+    for (int n = 0; n < 5; n++) {
+      float sum = 0;
+      for (int t = 0; t < TURNS * 2; t++)
+        sum += a[4 * t + m] * b[5 * t + n];
+      assert_float_equal(all[5 * m + n], sum, 0);
+    }
+  const bool one[] = {true, false, false};
+  assert_null(kernel_of_terms(k, 0, 0, 0, 1, &arena)); /* of a size there are no parts */
+  made = kernel_over_turns(k, one, TURNS, &arena, &terms);
+  assert_non_null(made);
+  assert_int_equal(made->size_count, 1);
+  arena_deinit(&arena);
+}
+
 static const struct {
   const char *name, *text;
   bool is_row[4];
@@ -273,15 +323,11 @@ static void no_other_is_made_of_some(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(a_product_goes_over_all_turns),
-    cmocka_unit_test(its_values_are_those_of_the_turns_together),
-    cmocka_unit_test(nothing_else_does),
-    cmocka_unit_test(a_product_is_made_for_each_turn),
-    cmocka_unit_test(each_value_has_the_bits_of_its_turn),
-    cmocka_unit_test(no_other_is_made_for_each),
-    cmocka_unit_test(a_product_is_made_of_some_of_its_terms),
-    cmocka_unit_test(its_parts_add_up_to_the_whole),
-    cmocka_unit_test(no_other_is_made_of_some),
+    cmocka_unit_test(a_product_goes_over_all_turns),   cmocka_unit_test(its_values_are_those_of_the_turns_together),
+    cmocka_unit_test(terms_and_turns_may_be_sizes),    cmocka_unit_test(nothing_else_does),
+    cmocka_unit_test(a_product_is_made_for_each_turn), cmocka_unit_test(each_value_has_the_bits_of_its_turn),
+    cmocka_unit_test(no_other_is_made_for_each),       cmocka_unit_test(a_product_is_made_of_some_of_its_terms),
+    cmocka_unit_test(its_parts_add_up_to_the_whole),   cmocka_unit_test(no_other_is_made_of_some),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
