@@ -1,13 +1,15 @@
 /* choose_product.c: products whose factors are read where they lie: a tile of rows and vectors of columns keeps its sums in registers, and
  * nothing is packed. That wins where packing is not paid back: few rows, or few terms. Of many terms, along which both factors lie apart
  * (gradients of weights over many rows), blocks stay in L2 for all tiles of a task, while the sums wait in the result.
- * Strips of columns are outermost: the strip's part of the second factor stays in the cache while all rows meet it. */
+ * Strips of columns are outermost: the strip's part of the second factor stays in the cache while all rows meet it. Where an open number of
+ * terms is few, the second factor stays there as a whole, and rows are outermost, so that the result is written in its order. */
 #include <float.h>
 
 #include "compiler/schedule/axis_words.h"
 
 #define FETCH_AHEAD 16      /* terms */
-#define FEW_TERMS 1024      /* of all turns, the innermost of an open number: below, the strip's part of the second factor stays in L2 */
+#define FEW_TERMS 1024      /* of all turns, the innermost of an open number: below, the strip's part of the second factor stays in L2, */
+#define FEW_TERMS_ALONG 512 /* or all of it; from so many on blocks are worth their copies */
 #define EVEN_ROWS 3         /* of a tile that is made smaller, at least, */
 #define EVEN_SUMS 8         /* and its sums: fewer wait for each other */
 #define SHARED_CYCLES 20000 /* what takes longer has parts of rows, too, where strips alone are few tasks */
@@ -140,8 +142,8 @@ static const char *steps_text(const struct product *p, const struct tile *t, boo
       arena_printf(a, "%s; fetch %s at %s ahead %d", text, contraction_buffer(p->c, 1)->name, words.of[p->c->axis_count - 1], FETCH_AHEAD);
   return arena_printf(a, "%s; run%s %so%s tasks; run %si unroll; run %si lanes", text, batch, n, group, m, n);
 }
-/* Of nests that share loops a turn has few rows, and what it writes and reads beside the sum is long rows: tiles go along those, past all
- * of the second factor, which the second cache keeps. */
+/* Tiles go along rows, past all of the second factor, which the second cache keeps. Of nests that share loops a turn has few rows, and what
+ * it writes and reads beside the sum is long rows; else tiles' rows are tasks. */
 static const char *along_rows_text(const struct product *p, const struct tile *t) {
   struct arena *a = p->n->arena;
   const struct axis_name names[] = {{p->rows, "m"}, {p->columns, "n"}};
@@ -152,7 +154,8 @@ static const char *along_rows_text(const struct product *p, const struct tile *t
   const char *text =
     arena_printf(a, "%s; split %s %d -> %so %si; order%s %s %so %si; split %s %d -> %so %si%s; order %so %so %si %si",
                  axis_words_begin(&words), n, (int)p->work.lanes * t->vectors, n, n, batch, m, n, n, m, t->rows, m, m, tails, m, n, m, n);
-  return arena_printf(a, "%s; sink %si %si under%s in register; run%s tasks; run %si unroll; run %si lanes", text, m, n, sum, batch, m, n);
+  const char *tasks = p->n->shared ? batch : arena_printf(a, "%s %so", batch, m);
+  return arena_printf(a, "%s; sink %si %si under%s in register; run%s tasks; run %si unroll; run %si lanes", text, m, n, sum, tasks, m, n);
 }
 /* In blocks of terms: sums wait in the result. */
 static const char *waiting_text(const struct product *p, const struct tile *t, const struct product_waiting *w) {
@@ -230,6 +233,17 @@ static int64_t outer_terms(const struct product *p) {
     turns *= p->c->axes[i].extent < 1 ? 1 : p->c->axes[i].extent;
   return turns;
 }
+/* Few terms, of an open number, of rows that lie along their columns, as in gradients of weights. */
+static bool may_go_along(const struct product *p) { return p->terms_open && p->work.is_transposed && !p->open && !p->columns_open; }
+static void propose_along(const struct product *p, const struct tile *t, struct candidates *out) {
+  int64_t row = (int64_t)(p->work.width * p->work.bytes), kept = p->n->machine->bytes[LEVEL_L2] / 2 / row;
+  int64_t below = (kept < FEW_TERMS_ALONG ? kept : FEW_TERMS_ALONG) / outer_terms(p);
+  struct product_work less = p->work;
+  less.k = TERMS_LESS;
+  if (below > 1)
+    propose_few(p, p->c->axis_count - 1, below,
+                (struct candidate){.steps = along_rows_text(p, t), .less = product_tile_cycles(p->n->machine, &less, t, false)}, out);
+}
 static void propose(const struct product *p, const struct tile *t, bool fetch, struct candidates *out) {
   bool along = p->n->shared && !p->open;
   struct candidate c = {.steps = along ? along_rows_text(p, t) : steps_text(p, t, fetch),
@@ -241,7 +255,7 @@ static void propose(const struct product *p, const struct tile *t, bool fetch, s
   vec_push(&out->items, c);
   if (p->open)
     propose_few(p, p->rows, FEW_ROWS, c, out);
-  if (p->terms_open)
+  if (p->terms_open && !may_go_along(p))
     propose_few(p, p->c->axis_count - 1, divide_up(FEW_TERMS, outer_terms(p)), c, out);
 }
 
@@ -281,6 +295,8 @@ void propose_products(const struct nest *n, const struct contraction *c, struct 
     bool may = !is_far || (t->vectors >= 2 && t->vectors <= product_far_vectors(n->machine));
     if (may && suits(&p, t))
       propose(&p, t, is_far, out);
+    if (may_go_along(&p) && suits(&p, t))
+      propose_along(&p, t, out);
     if (may)
       propose_even(&p, t, is_far, out);
     if (suits(&p, t))

@@ -19,9 +19,11 @@ struct choice_case {
   "kernel k(in a: f32[32,1040], in b: f32[1040,260], out c: f32[32,260]) { par i0 < 32 { par i1 < 260 { var v0: f32 = 0:f32 red " \
   "i2 < 1040 "                                                                                                                    \
   "{ v0 = add(v0, mul(a[i0,i2], b[i2,i1])) } c[i0,i1] = max(v0, 0:f32) } } }"
-#define SUM_OF_TURNS                                                                                                                       \
-  "kernel k(in a: f32[n0,32,128], in b: f32[32,n0,512], out c: f32[128,512]) sizes 1 { par i0 < 128 { par i1 < 512 { var v0: f32 = 0:f32 " \
-  "red i2 < 32 { red i3 < n0 { v0 = add(v0, mul(a[i3,i2,i0], b[i2,i3,i1])) } } c[i0,i1] = v0 } } }"
+#define SUM_OF_TURNS(turns, rows, columns)                                                                       \
+  "kernel k(in a: f32[n0," turns "," rows "], in b: f32[" turns ",n0," columns "], out c: f32[" rows "," columns \
+  "]) sizes 1 { par i0 < " rows " { par i1 < " columns " { var v0: f32 = 0:f32 red i2 < " turns                  \
+  " { red i3 < n0 { v0 = add(v0, mul(a[i3,i2,i0], b[i2,i3,i1])) } } "                                            \
+  "c[i0,i1] = v0 } } }"
 #define TRANSPOSED(rows, depth, columns)                                                                                         \
   "kernel k(in a: f32[" rows "," depth "], in b: f32[" columns "," depth "], out c: f32[" rows "," columns "]) { par i0 < " rows \
   " { par i1 < " columns " { var v0: f32 = 0:f32 red i2 < " depth " { v0 = add(v0, mul(a[i0,i2], b[i1,i2])) } c[i0,i1] = v0 } } }"
@@ -525,10 +527,11 @@ static const struct choice_case cases[] = {
    "split k 2 -> ku kw; split ku 256 -> kb kp; sink mo nj mi ni under kb in stack; stage b at kb by nj kp ni kw -> pj pk pi pw; order pk "
    "pj pi; fetch b at pk ahead 16; sink mi ni under kp in register; pair kw; run no tasks; run mi pw unroll"},
   {"blocks whose last one is smaller", NARROW_PRODUCT("64", "784", "128"), "sapphirerapids", "pair kw"},
-  {"a sum over turns that are known, of rows that are not: the blocks of each turn", SUM_OF_TURNS, "x86-64-v4",
+  {"a sum over turns that are known, of rows that are not: the blocks of each turn", SUM_OF_TURNS("32", "128", "512"), "x86-64-v4",
    "split k 256 -> kb kk; sink mb mo nj mi ni under ka kb in stack; stage b at kb by nj kk ni -> pj pk pi; order pk pj pi; fetch b at pk "
    "ahead 16; stage a at mb by mo kk mi -> qo qk qi"},
-  {"few of those by tiles", SUM_OF_TURNS, "sapphirerapids", "when n0 < 32: name i0 i1 i2 i3 -> m n ka kb;"},
+  {"few of those by tiles", SUM_OF_TURNS("32", "128", "512"), "sapphirerapids",
+   "when n0 < 16: name i0 i1 i2 i3 -> m n ka kb; fma; split n 64 -> no ni; order m no ni; split m 6 -> mo mi tail cut 4 2 1; order mo no mi ni"},
   {"an odd number of terms: the last one behind all", NARROW_PRODUCT("32", "1023", "256"), "znver4",
    "split k 2 -> ku kw tail kt cut 1; split ku 256 -> kb kp; sink mo nj mi ni under kb in stack; stage b at kb by nj kp ni kw"},
   {"an open one", NARROW_ACROSS_OPEN("256", "512"), "znver4", "split k 2 -> ku kw tail kt cut 1; split ku 128 -> kb kp"},

@@ -67,8 +67,10 @@ static const struct {
   {PRODUCT("13", "40", "48", ""), "split m 5 -> mo mi tail cut 3", {1, -1}}, /* tiles of as many rows, but the last */
   {PRODUCT("19", "400", "64", ""), "split m ", {1, -1}},                     /* none where tasks have parts of them, with other rests */
   {PRODUCT("25", "400", "64", ""), "mr 5 -> mo mi;", {1, -1}},               /* or none */
-  {ACROSS_OPEN("16", "30"), "when n0 < 1024", {0, 1, 256, -1}},
+  {ACROSS_OPEN("16", "30"), "when n0 < 512", {0, 1, 256, -1}},
   {ACROSS_OPEN("16", "30"), "under kb in stack", {3, 256, 300, 513}},
+  {SUM_OF_TURNS("3", "16", "30"), "when n0 < 170", {0, 1, 83, -1}},
+  {SUM_OF_TURNS("3", "16", "30"), "under ka kb in stack", {0, 1, 256, 300}},
   {"kernel k(in a: f32[n0,9,32], in b: f32[32,40], out c: f32[n0,9,40]) sizes 1 { par i0 < n0 { par i1 < 9 { par i2 < 40 { var v0: f32 = "
    "0:f32 red i3 < 32 { v0 = add(v0, mul(a[i0,i1,i3], b[i3,i2])) } c[i0,i1,i2] = v0 } } } }",
    "order ba no m ni",
