@@ -75,6 +75,7 @@ bool find_product(const struct nest *n, const struct contraction *c, int *rows, 
   work->k = (double)c->axes[c->par_count].extent;
   return true;
 }
+double axis_turns(const struct contraction_axis *a) { return a->most >= 0 ? (double)a->most : a->role == ROLE_M ? ROWS_USUAL : 1; }
 int64_t lanes_for(const struct nest *n, enum dtype dtype, int64_t width) {
   int64_t lanes = n->machine->vector_bytes / (int64_t)dtype_size(dtype);
   while (lanes > 4 && width < lanes)

@@ -111,6 +111,8 @@ bool may_be_paired(const struct nest *n, const struct contraction *c);
 /* A product over one axis of a sum, with one of rows and one of columns, all of known extents; the others are turns. Of *work strides, and
  * what lies across, are left 0. */
 bool find_product(const struct nest *n, const struct contraction *c, int *rows, int *columns, struct product_work *work);
+/* Turns of a parallel loop around a tile; of an open number what is usual: of images as many as of rows, else one. */
+double axis_turns(const struct contraction_axis *axis);
 /* Elements of a vector, or of the part of one that so many channels side by side fill; 4 at least. */
 int64_t lanes_for(const struct nest *n, enum dtype dtype, int64_t width);
 /* Loops of a statement, itself among them. */

@@ -147,7 +147,7 @@ static bool find_axes(struct blocked *b) {
       b->rows = i;
   }
   for (int i = 0; i < c->par_count; i++)
-    b->batch *= i == b->rows || i == c->lanes || c->axes[i].extent < 0 ? 1 : c->axes[i].extent;
+    b->batch *= i == b->rows || i == c->lanes ? 1 : (int64_t)axis_turns(&c->axes[i]);
   b->is_open = b->rows >= 0 && c->axes[b->rows].extent < 0;
   b->is_open_sum = c->axes[c->axis_count - 1].extent < 0;
   b->is_open_width = c->lanes >= 0 && c->axes[c->lanes].extent < 0;

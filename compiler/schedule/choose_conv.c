@@ -79,7 +79,7 @@ static bool find_sizes(struct conv *v) {
   v->others = v->terms = 1;
   for (int i = 0; i < c->axis_count; i++) {
     const struct contraction_axis *a = &c->axes[i];
-    double turns = a->most >= 0 ? (double)a->most : a->role == ROLE_M ? ROWS_USUAL : 1;
+    double turns = axis_turns(a);
     if (i >= c->par_count && a->most < 0)
       return false;
     if (i >= c->par_count)

@@ -10,6 +10,7 @@
 
 #define PANEL_TERMS 64  /* of an axis that is none of rows, where its extent is open */
 #define HEIGHT_MAX 12   /* rows of a tile: more gain nothing, and leave registers to nothing else */
+#define OPEN_WORTH 6    /* known rows, from which on they fill a tile well enough */
 #define FEWER_ROWS 1.03 /* of what a tile of fewer rows is expected to take: it must gain that */
 #define BLOCK_MIN 96    /* rows of a block, */
 #define BLOCK_MAX 480   /* whose part of the first factor stays in the second cache */
@@ -56,7 +57,7 @@ static bool is_in_panels(struct paneled *p) {
 
 /* How much an axis is worth as a tile's rows. One whose extent is open may be the images of a convolution, of which there may be one: it is
  * taken where what is known fills no tile. */
-static int64_t rows_worth(const struct contraction_axis *a) { return a->extent < 0 ? HEIGHT_MAX : a->extent; }
+static int64_t rows_worth(const struct contraction_axis *a) { return a->extent < 0 ? OPEN_WORTH : a->extent; }
 
 static void find_sizes(struct paneled *p) {
   const struct contraction *c = p->c;

@@ -50,7 +50,7 @@ static bool find_sizes(struct product *p) {
     if (i >= c->par_count)
       w->k *= is_open ? TERMS_USUAL : (double)a->extent;
     else if (is_other)
-      w->batch *= is_open ? 1 : (double)a->extent;
+      w->batch *= axis_turns(a);
     p->terms_open = p->terms_open || (i >= c->par_count && is_open);
     p->turns_open = p->turns_open || (is_other && is_open);
   }

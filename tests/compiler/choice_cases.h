@@ -475,6 +475,16 @@ static const struct choice_case cases[] = {
    "var v0: f32 = 0:f32 red i4 < 3 { red i5 < 3 { red i6 < 32 { v0 = add(v0, mul(a[i0,add(i1, i4),add(i2, i5),i6], b[i4,i5,i3,i6])) } } } "
    "c[i0,i1,i2,i3] = v0 } } } } }",
    "x86-64-v4", NULL},
+  {"pixels two apart of an open number of images: a far filter is read once for all of them",
+   "kernel k(in a: f32[n0,14,14,1024], in b: f32[1024,2048], out c: f32[n0,7,7,2048]) sizes 1 { par i0 < n0 { par i1 < 7 { par i2 < 7 { "
+   "par i3 < 2048 { var v0: f32 = 0:f32 red i4 < 1024 { v0 = add(v0, mul(a[i0,mul(i1, 2),mul(i2, 2),i4], b[i4,i3])) } c[i0,i1,i2,i3] = v0 "
+   "} } } } }",
+   "sapphirerapids", "order mo ba bb wo wi mi; stage b at mo by ka mi -> kap mp"},
+  {"and of panels, where seven pixels fill a tile",
+   "kernel k(in a: f32[n0,14,14,1024], in b: f32[64,1024,32], out c: f32[n0,7,7,2048]) sizes 1 { par i0 < n0 { par i1 < 7 { par i2 < 7 { "
+   "par i3 < 2048 { var v0: f32 = 0:f32 red i4 < 1024 { v0 = add(v0, mul(a[i0,mul(i1, 2),mul(i2, 2),i4], b[floordiv(i3, "
+   "32),i4,floormod(i3, 32)])) } c[i0,i1,i2,i3] = v0 } } } } }",
+   "sapphirerapids", "-> ba bb m n ka; fma; split n 32 -> no ni; order no ba bb m ni; split m 7 -> mo mi"},
   {"rows are the columns of an open number of images", PANELED_IMAGES, "x86-64-v4",
    "-> ba bb m n ka kb; fma; split n 16 -> no ni; order ba bb no m ni; split m 12 -> mo mi tail cut 2"},
   {"a column of taps: all of them are copied", COLUMN("2", "16", "512", "512"), "x86-64-v3", "stage b at mo by .0 kb mi -> mp0 kbp mp"},
