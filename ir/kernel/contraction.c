@@ -12,6 +12,9 @@ static int64_t most_of(const struct kernel_uses *u, expr_id e) {
   const struct expr *x = expr_get(u->k, e);
   if (x->op == SCALAR_SUB && u->bounds[expr_operand(u->k, e, 1)] >= 0)
     return most_of(u, expr_operand(u->k, e, 0));
+  int64_t by, all;
+  if (x->op == SCALAR_FLOORDIV && expr_is_const(u->k, expr_operand(u->k, e, 1), &by) && by > 0) /* pixels that steps of two meet */
+    return (all = most_of(u, expr_operand(u->k, e, 0))) < 0 ? -1 : all / by;
   if (x->op != SCALAR_MIN)
     return u->bounds[e] == INT64_MAX ? -1 : u->bounds[e];
   int64_t a = most_of(u, expr_operand(u->k, e, 0)), b = most_of(u, expr_operand(u->k, e, 1));

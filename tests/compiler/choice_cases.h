@@ -390,6 +390,11 @@ static const struct choice_case cases[] = {
    "split k 32 -> kg kk; split m 16 -> mo mi; order ba kg mo bb kk mi; split h 8 -> ho hi; sink bb kk mi under n ho in result; "
    "split kk 6 -> ko ki tail cut 4 2 1; sink ki mi under hi w in register; run ba kg mo tasks"},
   {"of an open number of images", RAGGED("32", "64", "n0", "8", "9", " sizes 1"), "x86-64-v4", "sink ko ki m"},
+  {"over pixels two apart, of which the last tap meets fewer",
+   "kernel k(in a: f32[2,56,56,128], in b: f32[2,28,28,128], out c: f32[3,3,128,128]) { par i0 < 3 { par i1 < 3 { par i2 < 128 { par i3 < "
+   "128 { var v0: f32 = 0:f32 red i4 < 2 { red i5 < floordiv(sub(57, i0), 2) { red i6 < floordiv(sub(57, i1), 2) { v0 = add(v0, "
+   "mul(a[i4,add(mul(i5, 2), i0),add(mul(i6, 2), i1),i2], b[i4,i5,i6,i3])) } } } c[i0,i1,i2,i3] = v0 } } } } }",
+   "sapphirerapids", "split h 2 -> ho hi; sink ko ki mi under n ho in result; sink ki mi under hi w in register"},
   {"over what is inside, in the cache", RAGGED("16", "16", "4", "16", "17", ""), "znver4", NULL},
   {"a convolution, its columns under a test", TESTED("2", "28", "16", "32", ""), "x86-64-v4",
    "split w 7 -> wo wi; split m 32 -> mo mi; order ba bb mo wo wi mi; cut wo at 1 3 -> wp0 wp1 wp2; sink wi mi under ka t kc in register"},
