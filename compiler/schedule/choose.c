@@ -76,6 +76,10 @@ bool find_product(const struct nest *n, const struct contraction *c, int *rows, 
   return true;
 }
 double axis_turns(const struct contraction_axis *a) { return a->most >= 0 ? (double)a->most : a->role == ROLE_M ? ROWS_USUAL : 1; }
+double axis_terms(const struct contraction *c, int axis) {
+  const struct contraction_axis *a = &c->axes[axis];
+  return a->most >= 0 ? (double)a->most : axis < c->axis_count - 1 ? ROWS_USUAL : TERMS_USUAL;
+}
 int64_t lanes_for(const struct nest *n, enum dtype dtype, int64_t width) {
   int64_t lanes = n->machine->vector_bytes / (int64_t)dtype_size(dtype);
   while (lanes > 4 && width < lanes)
@@ -90,19 +94,20 @@ static void take_turns(const struct nest *n, struct contraction *c) {
 /* Of plain loops over a product; generators of other classes know better. What is open is taken for what generators take it for. */
 static double plain_cycles(const struct nest *n, const struct contraction *c) {
   const struct contraction_axis *sum = &c->axes[c->axis_count - 1];
-  double bytes = (double)dtype_size(c->dtype), of[3] = {1, 1, 1}; /* rows, columns, terms */
-  struct product_work w = {.batch = 1, .bytes = bytes, .lanes = (double)n->machine->vector_bytes / bytes};
-  for (int i = 0; i < c->axis_count; i++) {
-    static const double usual[] = {ROWS_USUAL, COLUMNS_USUAL, TERMS_USUAL};
+  double bytes = (double)dtype_size(c->dtype), of[2] = {1, 1}; /* rows, columns */
+  struct product_work w = {.batch = 1, .k = 1, .bytes = bytes, .lanes = (double)n->machine->vector_bytes / bytes};
+  for (int i = c->par_count; i < c->axis_count; i++)
+    w.k *= axis_terms(c, i);
+  for (int i = 0; i < c->par_count; i++) {
+    static const double usual[] = {ROWS_USUAL, COLUMNS_USUAL};
     const struct contraction_axis *a = &c->axes[i];
-    int kind = i >= c->par_count ? 2 : a->role == ROLE_N ? 1 : a->role == ROLE_M ? 0 : -1;
+    int kind = a->role == ROLE_N ? 1 : a->role == ROLE_M ? 0 : -1;
     double extent = (double)(a->extent >= 0 ? a->extent : a->most >= 0 ? a->most : 1);
     *(kind < 0 ? &w.batch : &of[kind]) *= a->extent < 0 && a->most < 0 && kind >= 0 ? usual[kind] : extent;
     w.is_open = w.is_open || (kind == 0 && a->extent < 0);
   }
   w.m = of[0];
   w.width = of[1];
-  w.k = of[2];
   w.is_transposed = sum->stride[0] != 1;
   w.is_along = sum->stride[1] == 1;
   w.is_computed = is_computed(c);

@@ -113,6 +113,8 @@ bool may_be_paired(const struct nest *n, const struct contraction *c);
 bool find_product(const struct nest *n, const struct contraction *c, int *rows, int *columns, struct product_work *work);
 /* Turns of a parallel loop around a tile; of an open number what is usual: of images as many as of rows, else one. */
 double axis_turns(const struct contraction_axis *axis);
+/* Terms of a sum's loop; of an open number what is usual: of the innermost one, and of images around it. */
+double axis_terms(const struct contraction *c, int axis);
 /* Elements of a vector, or of the part of one that so many channels side by side fill; 4 at least. */
 int64_t lanes_for(const struct nest *n, enum dtype dtype, int64_t width);
 /* Loops of a statement, itself among them. */

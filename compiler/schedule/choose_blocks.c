@@ -9,8 +9,8 @@
  * along the sum goes by squares, which are transposed in registers.
  *
  * Several loops of terms that do not collapse, as those over pixels which are met in steps of two, become one where both factors are
- * copied. Where the innermost has an open number of turns, as the rows of a step in a sum over the turns of a loop, its blocks are those
- * of each turn of the others.
+ * copied. Where one has an open number of turns, images around their pixels, or the rows of a step in a sum over the turns of a loop,
+ * blocks are those of the innermost in each turn of the others.
  *
  * Factors that are computed of what they load (bfloat16, int8) are copied, too, so that each element is computed once for a task: rows by
  * the tile, as they lie.
@@ -119,12 +119,15 @@ static bool fuse_terms(const struct contraction *c, struct contraction *out) {
   out->axis_count = c->par_count + 1;
   return true;
 }
-/* The contraction of each turn of the outer loops of terms, where the innermost has an open number; *turns of them, all. */
+/* The contraction of each turn of the outer loops of terms, where some have an open number; *turns of them, all. */
 static bool leave_turns(const struct contraction *c, struct contraction *out, double *turns) {
+  bool is_open = false;
   *turns = 1;
-  for (int i = c->par_count; i < c->axis_count - 1; i++)
-    *turns *= c->axes[i].role != ROLE_K ? 0 : c->axes[i].extent < 0 ? TRIPS_OPEN : (double)c->axes[i].extent;
-  if (c->axis_count < c->par_count + 2 || c->axes[c->axis_count - 1].extent >= 0 || *turns == 0)
+  for (int i = c->par_count; i < c->axis_count; i++) {
+    is_open = is_open || c->axes[i].extent < 0;
+    *turns *= c->axes[i].role != ROLE_K ? 0 : i < c->axis_count - 1 ? axis_terms(c, i) : 1;
+  }
+  if (c->axis_count < c->par_count + 2 || !is_open || *turns == 0)
     return false;
   *out = *c;
   out->axes[c->par_count] = c->axes[c->axis_count - 1];

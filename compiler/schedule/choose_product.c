@@ -48,7 +48,7 @@ static bool find_sizes(struct product *p) {
     if (a->role == ROLE_WINDOW || (is_other && a->role == ROLE_N))
       return false;
     if (i >= c->par_count)
-      w->k *= is_open ? TERMS_USUAL : (double)a->extent;
+      w->k *= axis_terms(c, i);
     else if (is_other)
       w->batch *= axis_turns(a);
     p->terms_open = p->terms_open || (i >= c->par_count && is_open);
@@ -226,23 +226,35 @@ static void propose_few(const struct product *p, int axis, int64_t below, struct
   if (contraction_size(p->c, axis) >= 0)
     vec_push(&out->items, c);
 }
-/* Turns of the loops around the innermost one of the sum. */
-static int64_t outer_terms(const struct product *p) {
-  int64_t turns = 1;
-  for (int i = p->c->par_count; i < p->c->axis_count - 1; i++)
-    turns *= p->c->axes[i].extent < 1 ? 1 : p->c->axes[i].extent;
-  return turns;
+/* The sum's loop of an open number of turns, of which each has so many terms; -1: there is none, or several. */
+static int open_terms(const struct product *p, int64_t *each) {
+  int found = -1;
+  *each = 1;
+  for (int i = p->c->par_count; i < p->c->axis_count; i++) {
+    int64_t extent = p->c->axes[i].extent;
+    if (extent < 0 && found >= 0)
+      return -1;
+    found = extent < 0 ? i : found;
+    *each *= extent < 1 ? 1 : extent;
+  }
+  return found;
+}
+/* For so few terms. */
+static void propose_few_terms(const struct product *p, int64_t most, struct candidate c, struct candidates *out) {
+  int64_t each;
+  int axis = open_terms(p, &each);
+  if (axis >= 0 && most / each > 1)
+    propose_few(p, axis, most / each, c, out);
 }
 /* Few terms, of an open number, of rows that lie along their columns, as in gradients of weights. */
 static bool may_go_along(const struct product *p) { return p->terms_open && p->work.is_transposed && !p->open && !p->columns_open; }
 static void propose_along(const struct product *p, const struct tile *t, struct candidates *out) {
   int64_t row = (int64_t)(p->work.width * p->work.bytes), kept = p->n->machine->bytes[LEVEL_L2] / 2 / row;
-  int64_t below = (kept < FEW_TERMS_ALONG ? kept : FEW_TERMS_ALONG) / outer_terms(p);
   struct product_work less = p->work;
   less.k = TERMS_LESS;
-  if (below > 1)
-    propose_few(p, p->c->axis_count - 1, below,
-                (struct candidate){.steps = along_rows_text(p, t), .less = product_tile_cycles(p->n->machine, &less, t, false)}, out);
+  less.by_rows = true;
+  propose_few_terms(p, kept < FEW_TERMS_ALONG ? kept : FEW_TERMS_ALONG,
+                    (struct candidate){.steps = along_rows_text(p, t), .less = product_tile_cycles(p->n->machine, &less, t, false)}, out);
 }
 static void propose(const struct product *p, const struct tile *t, bool fetch, struct candidates *out) {
   bool along = p->n->shared && !p->open;
@@ -256,7 +268,7 @@ static void propose(const struct product *p, const struct tile *t, bool fetch, s
   if (p->open)
     propose_few(p, p->rows, FEW_ROWS, c, out);
   if (p->terms_open && !may_go_along(p))
-    propose_few(p, p->c->axis_count - 1, divide_up(FEW_TERMS, outer_terms(p)), c, out);
+    propose_few_terms(p, FEW_TERMS, c, out);
 }
 
 /* Tiles of very few rows are for very few rows; none is wider than the result. */

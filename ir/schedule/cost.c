@@ -267,7 +267,7 @@ double product_tile_cycles(const struct machine *machine, const struct product_w
   step += w->is_transposed ? rates->across[rows_are_far(machine, w)] + stream_lines(machine, w, t) * stream_wait(machine, w) : 0;
   step /= (w->is_computed ? COMPUTED_SHARE : 1) * aligned_share(machine, w);
   double tile = w->k * step + ends_cycles(machine, t, false);
-  double ends = rows_cycles(machine, w, strips) + result_cycles(machine, w, strips <= 1);
+  double ends = rows_cycles(machine, w, strips) + result_cycles(machine, w, w->by_rows || strips <= 1);
   return w->batch * (strips * (row_blocks(machine, w->m, t) * tile + w->k * first) + ends);
 }
 

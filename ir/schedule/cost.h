@@ -79,6 +79,7 @@ struct product_work {
   bool is_along;      /* but the second one's do: it lies along the sum */
   bool is_open;       /* m is a guess: the step knows it */
   bool is_computed;   /* a factor is computed of what it loads */
+  bool by_rows;       /* tiles go along the result's rows: it is written in its order */
 };
 /* Rows by vectors of sums that stay in registers. */
 struct tile {
