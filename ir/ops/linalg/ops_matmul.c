@@ -21,13 +21,12 @@ static status check_sizes(struct op_call *c, const struct product *p, const stru
   return op_equal_dims(c, ka, kb, "Matrix size-incompatible: inner sizes");
 }
 
-/* The axes before the matrices, broadcast against each other. In a loop or a branch, where there are no variants, sizes that are not known
- * are equal: products that allow for more are slow. */
+/* The axes before the matrices, broadcast against each other. */
 static status batch_dims(struct op_call *c, const struct flow_value *a, const struct flow_value *b, int *rank, dim *dims) {
   value_id x = flow_add_value(op_flow(c), a->dtype, a->rank - 2, a->dims);
   value_id y = flow_add_value(op_flow(c), b->dtype, b->rank - 2, b->dims);
-  bool open = !OP_ROW(c, matmul_row)->is_first_version && !c->guards && !op_in_region(c);
-  return open ? op_broadcast(c, x, y, rank, dims) : op_broadcast_equal(c, x, y, rank, dims);
+  bool equal = OP_ROW(c, matmul_row)->is_first_version;
+  return equal ? op_broadcast_equal(c, x, y, rank, dims) : op_broadcast(c, x, y, rank, dims);
 }
 
 /* The index of one operand: its own batch axes, where 1 is repeated, then the matrix's two. */
