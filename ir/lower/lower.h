@@ -42,6 +42,13 @@ struct guards {
   struct flow_guard list[];
 };
 
+/* The ranks that a value may have: bit r stands for rank r, 0 .. LIMIT_RANK. */
+typedef uint64_t rank_set;
+_Static_assert(LIMIT_RANK < 64, "a set of ranks has a bit for each");
+static inline rank_set ranks_of(int rank) { return UINT64_C(1) << rank; }
+static inline int ranks_lowest(rank_set ranks) { return __builtin_ctzll(ranks); }
+static inline bool ranks_are_many(rank_set ranks) { return (ranks & (ranks - 1)) != 0; }
+
 /* A value of a flow. */
 struct origin {
   const struct flow *flow;
@@ -66,19 +73,13 @@ struct object_shapes {
   bool undeclared;             /* it was made without any */
   struct object_shapes *other; /* of what branches hand out: another thing that it may be; NULL: there is none */
   const int64_t *keys;         /* of a list, from the second value on: the element it belongs to; the first is any element's */
+  rank_set ranks;              /* of a list: of what was put in */
   struct origin pushed;        /* of a list that was empty: what is put at its end; of an optional: what it holds; no flow: not known */
   const char *pushed_by;       /* the node that does; "": several do, or elements come otherwise */
   struct origin made;          /* the optional that holds that */
   struct origin choice;        /* what decided which branch's own it is, */
   struct branch_own *branches; /* and those; NULL: no branches did */
 };
-
-/* The ranks that a value may have: bit r stands for rank r, 0 .. LIMIT_RANK. */
-typedef uint64_t rank_set;
-_Static_assert(LIMIT_RANK < 64, "a set of ranks has a bit for each");
-static inline rank_set ranks_of(int rank) { return UINT64_C(1) << rank; }
-static inline int ranks_lowest(rank_set ranks) { return __builtin_ctzll(ranks); }
-static inline bool ranks_are_many(rank_set ranks) { return (ranks & (ranks - 1)) != 0; }
 
 /* A value that is to be that of all workers behind each other, for some of those that take it (lower_gather.c): rows of a
  * gradient, or where they are. What it is known by are names of nodes, as it is asked for after a first lowering. */

@@ -24,6 +24,7 @@ static void note_element(struct op_call *c, const struct node *maker, const stru
   if (!o)
     return;
   struct flow_value element = op_lasting_shape(c, x, rows);
+  o->ranks |= ranks_of(element.rank);
   if (o->count && o->said && o->values->rank == element.rank) { /* the first element fills in what was left open */
     for (int d = 0; d < element.rank; d++)
       if (o->values->dims[d] == NO_DIM)
@@ -43,6 +44,7 @@ static void note_element(struct op_call *c, const struct node *maker, const stru
 static void note_said(struct op_call *c, const struct flow_value *x) {
   note_element(c, c->node, x, false);
   lower_object(c->lw, c->node)->said = true;
+  lower_object(c->lw, c->node)->ranks = 0;
 }
 
 /* The element that an index input says; -1 where it is not known while compiling. */
@@ -145,6 +147,36 @@ static status element_dims(struct op_call *c, const struct node *maker, const st
   return OK;
 }
 
+static const struct node *element_maker(struct op_call *c, const struct node *list) {
+  const struct object_shapes *o = lower_object(c->lw, list);
+  return o && o->makers ? o->makers[0] : NULL;
+}
+
+/* Which ranks what comes out may have, where it is not known which element that is and nobody says its shape. */
+static rank_set element_ranks(struct op_call *c, const struct flow_value *said, int64_t at) {
+  const struct object_shapes *o = lower_object(c->lw, c->in[0].maker);
+  return o && !said && noted(o, at) == o->values ? o->ranks : 0;
+}
+
+/* An output of the call that is an element (at: which, or -1), or, where there is a `count`, so many of them on a new first dimension.
+ * Elements of several ranks were put in by what has several ranks, or by several: the step asks what comes out for its rank. */
+static status output_element(struct op_call *c, struct flow_node *n, uint32_t output, const struct flow_value *said, int64_t at,
+                             dim count) {
+  int rank, front = count != NO_DIM;
+  dim dims[LIMIT_RANK + 1] = {count};
+  rank_set ranks = element_ranks(c, said, at);
+  if (ranks_are_many(ranks)) {
+    TRY(op_any_rank(c, op_add_output(c, n, op_output_dtype(c, output), 0, NULL), ranks << front, &c->out[output]));
+    return OK;
+  }
+  TRY(element_dims(c, c->in[0].maker, said, at, &rank, dims + front));
+  if (rank + front > LIMIT_RANK)
+    return fail(UNIMPLEMENTED, "a stack of rank %d", rank + front);
+  op_host_output(c, n, output, rank + front, dims);
+  c->out[output].maker = element_maker(c, c->in[0].maker);
+  return OK;
+}
+
 /* What is put at the end of a list that was empty, by one node alone: all that comes out. NO_VALUE: something else is put there. A loop's
  * body comes here again until its shapes have settled. */
 static void note_pushed(struct op_call *c, const struct node *list, value_id v) {
@@ -163,11 +195,6 @@ static void note_maker(struct op_call *c, const struct node *list, const struct 
     return;
   o->makers = ARENA_NEW(op_arena(c), const struct node *);
   o->makers[0] = element;
-}
-
-static const struct node *element_maker(struct op_call *c, const struct node *list) {
-  const struct object_shapes *o = lower_object(c->lw, list);
-  return o && o->makers ? o->makers[0] : NULL;
 }
 
 /* What is done to a tensor array changes it, reading too: each use runs, in the order of the graph's edges. */
@@ -243,27 +270,8 @@ status build_tensor_array_write(struct op_call *c) {
 
 status build_tensor_array_read(struct op_call *c) {
   struct flow_node *n;
-  int rank;
-  dim dims[LIMIT_RANK];
   TRY(array_call(c, &n));
-  TRY(element_dims(c, c->in[0].maker, NULL, known_index(c, 1), &rank, dims));
-  op_host_output(c, n, 0, rank, dims);
-  c->out[0].maker = element_maker(c, c->in[0].maker);
-  return OK;
-}
-
-/* A value with the elements, like element `at`, on a new first dimension of size `count`. */
-static status output_stacked(struct op_call *c, struct flow_node *n, const struct flow_value *said, int64_t at, dim count) {
-  int rank;
-  dim dims[LIMIT_RANK];
-  TRY(element_dims(c, c->in[0].maker, said, at, &rank, dims));
-  if (rank == LIMIT_RANK)
-    return fail(UNIMPLEMENTED, "a stack of rank %d", rank + 1);
-  memmove(dims + 1, dims, sizeof(dim) * (size_t)rank);
-  dims[0] = count;
-  op_host_output(c, n, 0, rank + 1, dims);
-  c->out[0].maker = element_maker(c, c->in[0].maker);
-  return OK;
+  return output_element(c, n, 0, NULL, known_index(c, 1), NO_DIM);
 }
 
 /* The first element that a vector of indices says. */
@@ -283,7 +291,7 @@ status build_tensor_array_gather(struct op_call *c) {
   if (!pack && op_value(c, c->in[1].value)->rank != 1)
     return fail(INVALID_ARGUMENT, "Expected indices to be a vector");
   dim count = pack ? op_new_symbol(c) : op_value(c, c->in[1].value)->dims[0];
-  return output_stacked(c, n, any ? &said : NULL, pack ? -1 : first_index(c, 1), count);
+  return output_element(c, n, 0, any ? &said : NULL, pack ? -1 : first_index(c, 1), count);
 }
 
 /* Concat of tensor arrays and tensor lists: elements behind each other, and their lengths. */
@@ -460,21 +468,16 @@ status build_list_change(struct op_call *c) {
   return OK;
 }
 
-static status element_output(struct op_call *c, struct flow_node *n, uint32_t output, uint32_t shape_input, int64_t at) {
+static status list_element(struct op_call *c, struct flow_node *n, uint32_t output, uint32_t shape_input, int64_t at) {
   struct flow_value said;
-  int rank;
-  dim dims[LIMIT_RANK];
   bool any = shape_of_input(c, shape_input, &said);
-  TRY(element_dims(c, c->in[0].maker, any ? &said : NULL, at, &rank, dims));
-  op_host_output(c, n, output, rank, dims);
-  c->out[output].maker = element_maker(c, c->in[0].maker);
-  return OK;
+  return output_element(c, n, output, any ? &said : NULL, at, NO_DIM);
 }
 
 status build_list_get(struct op_call *c) {
   struct flow_node *n;
   TRY(op_host(c, HOST_PURE, NULL, &n));
-  return element_output(c, n, 0, 2, known_index(c, 1));
+  return list_element(c, n, 0, 2, known_index(c, 1));
 }
 
 status build_list_pop(struct op_call *c) {
@@ -484,9 +487,9 @@ status build_list_pop(struct op_call *c) {
   c->out[0].maker = c->in[0].maker;
   int64_t length = known_length(c, 0);
   note_known_length(c, length > 0 ? length - 1 : -1);
-  TRY(element_output(c, n, 1, 1, length - 1));
+  TRY(list_element(c, n, 1, 1, length - 1));
   const struct object_shapes *o = lower_object(c->lw, c->in[0].maker);
-  if (o)
+  if (o && c->out[1].value)
     lower_note_origin(c->lw, op_flow(c), c->out[1].value, o->pushed);
   return OK;
 }
@@ -498,7 +501,7 @@ status build_list_stack(struct op_call *c) {
   bool any = shape_of_input(c, 1, &said);
   int64_t said_count = node_attr_int(c->node, "num_elements", -1);
   dim count = said_count < 0 ? list_length(c, 0) : op_dim(c, said_count);
-  return output_stacked(c, n, any ? &said : NULL, -1, count == NO_DIM ? op_new_symbol(c) : count);
+  return output_element(c, n, 0, any ? &said : NULL, -1, count == NO_DIM ? op_new_symbol(c) : count);
 }
 
 status build_list_gather(struct op_call *c) {
@@ -506,7 +509,7 @@ status build_list_gather(struct op_call *c) {
   struct flow_value said;
   TRY(op_host(c, HOST_PURE, NULL, &n));
   bool any = shape_of_input(c, 2, &said);
-  return output_stacked(c, n, any ? &said : NULL, first_index(c, 1), op_value(c, c->in[1].value)->dims[0]);
+  return output_element(c, n, 0, any ? &said : NULL, first_index(c, 1), op_value(c, c->in[1].value)->dims[0]);
 }
 
 /* The sizes that the list was made with, not those of its elements; a scalar -1 when it was made without. */
