@@ -321,6 +321,8 @@ void op_note_given(struct op_call *c, dim d);
 status op_broadcast_equal(struct op_call *c, value_id a, value_id b, int *rank, dim *dims);
 /* Whether sizes that are not known to be equal may be taken for it: whoever takes them so says that it is assumed. */
 bool op_may_assume_equal(struct op_call *c, dim a, dim b);
+/* Whether sizes that are equal as a rule are taken for it: those of feeds are not in the variant of the entry that assumes nothing. */
+bool op_assume_equal(struct op_call *c, dim a, dim b);
 /* Size a is repeated to the size `target`: it must be that or 1. */
 status op_broadcast_into(struct op_call *c, dim a, dim target);
 /* Whether a size is 1, where a rank depends on it. Of a size of feeds it is decided, and the entry has a variant for the other

@@ -74,6 +74,14 @@ bool op_may_assume_equal(struct op_call *c, dim a, dim b) {
          !is_given(c, b);
 }
 
+bool op_assume_equal(struct op_call *c, dim a, dim b) {
+  int equal = dim_equal(c->lw->dims, a, b);
+  if (equal >= 0 || op_dim_is_late(c, a) || op_dim_is_late(c, b))
+    return equal != 0;
+  c->lw->found.assumed = true;
+  return !c->lw->options->broadcasts;
+}
+
 static status broadcast_dim(struct op_call *c, dim a, dim b, bool may_meet, dim *out) {
   int64_t x = op_dim_value(c, a), y = op_dim_value(c, b);
   if (x == 1 || y == 1) {

@@ -22,6 +22,22 @@ static status read_explicit(struct op_call *c, struct conv *v) {
   return OK;
 }
 
+/* Groups have as many input channels as the filter, and all as many outputs. */
+static status check_groups(struct op_call *c, dim in, dim per, dim out) {
+  struct kb guard;
+  guard_begin(&guard, c);
+  expr_id all = kb_dim(&guard, in), each = kb_dim(&guard, per), to = kb_dim(&guard, out), zero = kb_int(&guard, 0), one = kb_int(&guard, 1);
+  kb_check(&guard, kb_and(&guard, kb_lt(&guard, zero, each), kb_le(&guard, each, all)), INVALID_ARGUMENT,
+           "input depth must be evenly divisible by filter depth: %d vs %d", all, each);
+  each = expr_binary(guard.k, SCALAR_MAX, each, one);
+  kb_check(&guard, kb_eq(&guard, kb_mod(&guard, all, each), zero), INVALID_ARGUMENT,
+           "input depth must be evenly divisible by filter depth: %d vs %d", all, each);
+  expr_id groups = expr_binary(guard.k, SCALAR_MAX, kb_div(&guard, all, each), one);
+  kb_check(&guard, kb_eq(&guard, kb_mod(&guard, to, groups), zero), INVALID_ARGUMENT,
+           "output depth must be evenly divisible by number of groups: %d vs %d", to, groups);
+  return guard_finish(&guard);
+}
+
 /* Filters are [spatial ..., in / groups, out], depthwise ones [spatial ..., in, multiplier]. */
 static status conv_channels(struct op_call *c, struct conv *v, const struct flow_value *filter) {
   struct dim_table *t = op_dims(c);
@@ -33,13 +49,12 @@ static status conv_channels(struct op_call *c, struct conv *v, const struct flow
     v->out_channels = dim_mul(t, fin, fout);
     return op_equal_dims(c, v->in_channels, fin, "input and filter must have the same depth");
   }
-  int64_t in = op_dim_value(c, v->in_channels), per = op_dim_value(c, fin), out = op_dim_value(c, fout);
-  if (in < 0 || per < 0 || in == per)
+  if (op_assume_equal(c, v->in_channels, fin))
     return op_equal_dims(c, v->in_channels, fin, "input and filter must have the same depth");
-  if (per == 0 || in < per || in % per != 0 || out < 0 || out % (in / per) != 0)
-    return fail(INVALID_ARGUMENT, "input depth must be evenly divisible by filter depth: %lld vs %lld", (long long)in, (long long)per);
+  TRY(check_groups(c, v->in_channels, fin, fout));
+  dim one = op_dim(c, 1), groups = dim_max(t, dim_floordiv(t, v->in_channels, dim_max(t, fin, one)), one);
   v->grouped = true;
-  v->group_out = op_dim(c, out / (in / per));
+  v->group_out = dim_floordiv(t, fout, groups);
   return OK;
 }
 
