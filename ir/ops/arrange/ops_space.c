@@ -22,13 +22,14 @@ static status read_layout(struct op_call *c, const struct flow_value *x, struct 
   return OK;
 }
 
-static status divided(struct op_call *c, dim n, int64_t by, const char *what, dim *out) {
+/* `by`: at least 1 */
+static status divided(struct op_call *c, dim n, dim by, const char *what, dim *out) {
   struct kb guard;
   guard_begin(&guard, c);
-  expr_id size = kb_dim(&guard, n), block = kb_int(&guard, by);
+  expr_id size = kb_dim(&guard, n), block = kb_dim(&guard, by);
   kb_check(&guard, kb_eq(&guard, kb_mod(&guard, size, block), kb_int(&guard, 0)), INVALID_ARGUMENT,
            arena_printf(op_arena(c), "%s %%d should be divisible by %%d", what), size, block);
-  *out = dim_floordiv(op_dims(c), n, op_dim(c, by));
+  *out = dim_floordiv(op_dims(c), n, by);
   return guard_finish(&guard);
 }
 
@@ -50,8 +51,8 @@ status build_space_to_depth(struct op_call *c) {
   TRY(block_input(c, &v, &l, &block));
   struct flow_value x = *op_value(c, v);
   dim dims[4] = {x.dims[0], x.dims[1], x.dims[2], x.dims[3]}, depth = x.dims[l.depth];
-  TRY(divided(c, x.dims[l.height], block, "Image height", &dims[l.height]));
-  TRY(divided(c, x.dims[l.width], block, "Image width", &dims[l.width]));
+  TRY(divided(c, x.dims[l.height], op_dim(c, block), "Image height", &dims[l.height]));
+  TRY(divided(c, x.dims[l.width], op_dim(c, block), "Image width", &dims[l.width]));
   dims[l.depth] = op_mul(c, depth, op_dim(c, block * block));
   struct kb kb;
   kb_begin(&kb, c, x.dtype);
@@ -76,7 +77,7 @@ status build_depth_to_space(struct op_call *c) {
   TRY(block_input(c, &v, &l, &block));
   struct flow_value x = *op_value(c, v);
   dim dims[4] = {x.dims[0], x.dims[1], x.dims[2], x.dims[3]};
-  TRY(divided(c, x.dims[l.depth], block * block, "Input depth dimension", &dims[l.depth]));
+  TRY(divided(c, x.dims[l.depth], op_dim(c, block * block), "Input depth dimension", &dims[l.depth]));
   dims[l.height] = op_mul(c, x.dims[l.height], op_dim(c, block));
   dims[l.width] = op_mul(c, x.dims[l.width], op_dim(c, block));
   struct kb kb;
@@ -100,38 +101,55 @@ status build_depth_to_space(struct op_call *c) {
 /* Blocks of the dimensions 1 .. count; what is padded (or cropped) before and after each is an input [count, 2]. */
 struct blocks {
   int count;
-  int64_t size[LIMIT_RANK];
-  int64_t product;
+  dim size[LIMIT_RANK], product;
   value_id borders;
 };
 
-static status read_blocks(struct op_call *c, const struct flow_value *x, struct blocks *b) {
-  int64_t own = node_attr_int(c->node, "block_size", 0), *sizes;
-  *b = (struct blocks){.count = 2, .size = {own, own}, .product = 1};
-  bool has_shape = own == 0;
-  TRY(op_input(c, has_shape ? 2 : 1, &b->borders));
-  if (has_shape) {
-    value_id shape;
-    TRY(op_input(c, 1, &shape));
-    if (op_value(c, shape)->rank != 1)
-      return fail(INVALID_ARGUMENT, "block_shape rank should be 1 instead of %d", op_value(c, shape)->rank);
-    TRY(op_const_ints(c, shape, "block_shape", &sizes, &b->count));
-    for (int i = 0; i < b->count && i < LIMIT_RANK; i++)
-      b->size[i] = sizes[i];
-  } else if (x->rank != 4) {
-    return fail(INVALID_ARGUMENT, "Input rank should be: 4 instead of: %d", x->rank);
+/* The sizes of blocks that a vector says. */
+static status given_blocks(struct op_call *c, struct blocks *b) {
+  value_id shape;
+  TRY(op_input(c, 1, &shape));
+  if (op_value(c, shape)->rank != 1)
+    return fail(INVALID_ARGUMENT, "block_shape rank should be 1 instead of %d", op_value(c, shape)->rank);
+  TRY(op_vector_length(c, shape, "block_shape", &b->count));
+  if (b->count > LIMIT_RANK)
+    return OK; /* no input has so many dimensions */
+  struct kb guard;
+  guard_begin(&guard, c);
+  expr_id one = kb_int(&guard, 1), most = kb_int(&guard, INT32_MAX), product = one;
+  for (int i = 0; i < b->count; i++) {
+    expr_id n = kb_element(&guard, shape, i);
+    kb_check(&guard, kb_le(&guard, one, n), INVALID_ARGUMENT, "All values in block_shape must be positive, got value, %d at index %d", n,
+             kb_int(&guard, i));
+    kb_check(&guard, kb_le(&guard, n, kb_div(&guard, most, product)), INVALID_ARGUMENT, "block_shape is too large", NO_EXPR, NO_EXPR);
+    product = kb_mul(&guard, product, n);
   }
+  TRY(guard_finish(&guard));
+  return op_bound_dims(c, shape, b->count, b->size);
+}
+
+static status read_blocks(struct op_call *c, const struct flow_value *x, struct blocks *b) {
+  int64_t own = node_attr_int(c->node, "block_size", 0);
+  bool has_shape = op_takes(c, "block_shape");
+  *b = (struct blocks){.count = 2, .size = {op_dim(c, own), op_dim(c, own)}, .product = op_dim(c, 1)};
+  if (!has_shape && own > INT32_MAX / own)
+    return fail(INVALID_ARGUMENT, "Block size %lld is too large", (long long)own);
+  if (!has_shape && x->rank != 4)
+    return fail(INVALID_ARGUMENT, "Input rank should be: 4 instead of: %d", x->rank);
+  if (has_shape)
+    TRY(given_blocks(c, b));
   if (x->rank < 1 + b->count)
     return fail(INVALID_ARGUMENT, "input rank should be >= %d instead of %d", 1 + b->count, x->rank);
+  TRY(op_input(c, has_shape ? 2 : 1, &b->borders));
   struct flow_value p = *op_value(c, b->borders);
-  if (p.rank != 2 || op_dim_value(c, p.dims[0]) != b->count || op_dim_value(c, p.dims[1]) != 2)
-    return fail(INVALID_ARGUMENT, "paddings or crops should have shape [%d, 2] instead of %s", b->count, op_shape_text(c, p.rank, p.dims));
-  for (int i = 0; i < b->count; i++) {
-    if (b->size[i] < 1)
-      return fail(INVALID_ARGUMENT, "All values in block_shape must be positive, got value, %lld at index %d", (long long)b->size[i], i);
-    if (__builtin_mul_overflow(b->product, b->size[i], &b->product) || b->product > INT32_MAX)
-      return fail(INVALID_ARGUMENT, "block_shape is too large");
-  }
+  dim wanted[] = {op_dim(c, b->count), op_dim(c, 2)};
+  for (int d = 0; d < 2; d++)
+    if (p.rank != 2 || op_equal_dims(c, p.dims[d], wanted[d], "sizes of paddings or crops") != OK)
+      return fail(INVALID_ARGUMENT, "paddings or crops should have shape [%d, 2] instead of %s", b->count,
+                  op_shape_text(c, p.rank, p.dims));
+  b->borders = op_alias(c, b->borders, p.dtype, 2, wanted);
+  for (int i = 0; i < b->count; i++)
+    b->product = op_mul(c, b->product, b->size[i]);
   return OK;
 }
 
@@ -162,7 +180,7 @@ static void store_blocks(struct kb *kb, const struct blocks *b, const struct flo
   kb_loops(kb, LOOP_PAR, x->rank, x->dims, at);
   memcpy(to, at, sizeof at);
   for (int i = 0; i < b->count; i++) {
-    expr_id place = kb_add(kb, at[i + 1], kb_element(kb, b->borders, 2 * i)), size = kb_int(kb, b->size[i]);
+    expr_id place = kb_add(kb, at[i + 1], kb_element(kb, b->borders, 2 * i)), size = kb_dim(kb, b->size[i]);
     to[i + 1] = kb_div(kb, place, size);
     block = kb_add(kb, kb_mul(kb, block, size), kb_mod(kb, place, size));
   }
@@ -183,7 +201,7 @@ status build_space_to_batch(struct op_call *c) {
     TRY(bordered(c, &b, i, x.dims[i + 1], true, &dims[i + 1]));
     TRY(divided(c, dims[i + 1], b.size[i], "padded_shape", &dims[i + 1]));
   }
-  dims[0] = op_mul(c, x.dims[0], op_dim(c, b.product));
+  dims[0] = op_mul(c, x.dims[0], b.product);
   struct kb kb;
   kb_begin(&kb, c, x.dtype);
   uint32_t in = kb_in(&kb, v), out = kb_out(&kb, x.dtype, x.rank, dims);
@@ -202,7 +220,7 @@ status build_batch_to_space(struct op_call *c) {
   memcpy(dims, x.dims, sizeof dims);
   TRY(divided(c, x.dims[0], b.product, "Batch dimension", &dims[0]));
   for (int i = 0; i < b.count; i++)
-    TRY(bordered(c, &b, i, op_mul(c, x.dims[i + 1], op_dim(c, b.size[i])), false, &dims[i + 1]));
+    TRY(bordered(c, &b, i, op_mul(c, x.dims[i + 1], b.size[i]), false, &dims[i + 1]));
   struct kb kb;
   kb_begin(&kb, c, x.dtype);
   uint32_t in = kb_in(&kb, v), out = kb_out(&kb, x.dtype, x.rank, dims);
@@ -210,7 +228,7 @@ status build_batch_to_space(struct op_call *c) {
   kb_loops(&kb, LOOP_PAR, x.rank, dims, at);
   memcpy(from, at, sizeof at);
   for (int i = 0; i < b.count; i++) {
-    expr_id place = kb_add(&kb, at[i + 1], kb_element(&kb, b.borders, 2 * i)), size = kb_int(&kb, b.size[i]);
+    expr_id place = kb_add(&kb, at[i + 1], kb_element(&kb, b.borders, 2 * i)), size = kb_dim(&kb, b.size[i]);
     from[i + 1] = kb_div(&kb, place, size);
     block = kb_add(&kb, kb_mul(&kb, block, size), kb_mod(&kb, place, size));
   }
