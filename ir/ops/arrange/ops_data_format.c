@@ -49,31 +49,55 @@ static void keep_spatial(char *names) {
   *end = 0;
 }
 
-/* x is [rank] or [rank, 2]; or of the spatial dimensions only. */
+/* A row for each dimension, or for the spatial ones alone; of a matrix rows of two. */
+static status check_rows(struct op_call *c, const struct flow_value *x, int rank) {
+  if (x->rank != 1 && x->rank != 2)
+    return fail(INVALID_ARGUMENT, "input must be a vector or 2D tensor, but got shape %s", op_shape_text(c, x->rank, x->dims));
+  struct kb guard;
+  guard_begin(&guard, c);
+  expr_id n = kb_dim(&guard, x->dims[0]), all = kb_int(&guard, rank), spatial = kb_int(&guard, rank - 2);
+  kb_check(&guard, kb_or(&guard, kb_eq(&guard, n, all), kb_eq(&guard, n, spatial)), INVALID_ARGUMENT,
+           arena_printf(op_arena(c), "input must have %d or %d rows, but has %%d", rank - 2, rank), n, NO_EXPR);
+  if (x->rank == 2)
+    kb_check(&guard, kb_eq(&guard, kb_dim(&guard, x->dims[1]), kb_int(&guard, 2)), INVALID_ARGUMENT,
+             "Second dimension of 2D input must be of size 2, but is %d", kb_dim(&guard, x->dims[1]), NO_EXPR);
+  return guard_finish(&guard);
+}
+
+/* Where row i comes from: whether all dimensions have one may be known to the step alone. */
+static expr_id source_row(struct kb *kb, const char *from, const char *to, int i, expr_id is_all) {
+  char spatial_from[6], spatial_to[6];
+  memcpy(spatial_from, from, sizeof spatial_from);
+  memcpy(spatial_to, to, sizeof spatial_to);
+  keep_spatial(spatial_from);
+  keep_spatial(spatial_to);
+  expr_id all = kb_int(kb, strchr(from, to[i]) - from);
+  return spatial_to[i] ? kb_select(kb, is_all, all, kb_int(kb, strchr(spatial_from, spatial_to[i]) - spatial_from)) : all;
+}
+
 status build_data_format_vec_permute(struct op_call *c) {
   value_id v;
-  char from[6], to[6];
+  char from[6] = "", to[6] = "";
   int rank;
   TRY(op_input(c, 0, &v));
   TRY(read_formats(c, from, to, &rank));
   struct flow_value x = *op_value(c, v);
-  int64_t n = x.rank == 1 || x.rank == 2 ? op_dim_value(c, x.dims[0]) : 0;
-  if (n == rank - 2) {
-    keep_spatial(from);
-    keep_spatial(to);
-  } else if (n != rank) {
-    return fail(n < 0 ? UNIMPLEMENTED : INVALID_ARGUMENT, "input must be a vector or 2D tensor of %d or %d rows, but got shape %s",
-                rank - 2, rank, op_shape_text(c, x.rank, x.dims));
-  }
+  TRY(check_rows(c, &x, rank));
   struct kb kb;
   kb_begin(&kb, c, x.dtype);
   uint32_t in = kb_in(&kb, v), out = kb_out(&kb, x.dtype, x.rank, x.dims);
-  for (int64_t i = 0; i < n; i++) {
-    expr_id target[2] = {kb_int(&kb, i), NO_EXPR}, source[2] = {kb_int(&kb, strchr(from, to[i]) - from), NO_EXPR};
+  expr_id n = kb_dim(&kb, x.dims[0]), is_all = kb_eq(&kb, n, kb_int(&kb, rank));
+  for (int i = 0; i < rank; i++) {
+    bool is_there = i < rank - 2 || op_dim_value(c, x.dims[0]) == rank;
+    if (!is_there && op_dim_value(c, x.dims[0]) >= 0)
+      continue;
+    expr_id target[2] = {kb_int(&kb, i), NO_EXPR}, source[2] = {source_row(&kb, from, to, i, is_all), NO_EXPR};
+    if (!is_there)
+      kb_if(&kb, is_all);
     target[1] = source[1] = x.rank == 2 ? kb_for_dim(&kb, LOOP_PAR, x.dims[1]) : NO_EXPR;
     kb_store(&kb, out, target, kb_load(&kb, in, source));
-    kb_close(&kb, x.rank - 1);
+    kb_close(&kb, x.rank - 1 + !is_there);
   }
   op_set_output(c, 0, kb_value(&kb, out));
-  return kb_finish(&kb);
+  return kb_finish_guarded(&kb);
 }
