@@ -286,15 +286,16 @@ status build_assert(struct op_call *c) {
 
 /* Fixed length rows: as many elements as fit, where the length is known. */
 status build_decode_padded_raw(struct op_call *c) {
-  int rank;
+  int rank, count;
   dim dims[LIMIT_RANK], *length;
-  int count;
+  value_id fixed;
   struct flow_node *n;
+  TRY(op_input(c, 1, &fixed));
+  TRY(op_elements(c, fixed, &length, &count)); /* in front of the call: what it gives has that size */
   TRY(op_host(c, HOST_PURE, NULL, &n));
   TRY(input_shape(c, 0, &rank, dims));
   if (rank == LIMIT_RANK)
     return fail(UNIMPLEMENTED, "a result of rank %d", rank + 1);
-  TRY(op_elements(c, c->in[1].value, &length, &count));
   dim size = op_dim(c, (int64_t)dtype_size(op_output_dtype(c, 0)));
   dims[rank] = dim_floordiv(op_dims(c), length[0], size);
   op_host_output(c, n, 0, rank + 1, dims);
