@@ -201,8 +201,8 @@ static status dense_dims(struct op_call *c, struct dense *d) {
   d->rank = d->count + x.rank;
   if (d->rank > LIMIT_RANK)
     return fail(UNIMPLEMENTED, "a result of rank %d", d->rank);
-  if (s.rank > 1 || (s.rank == 1 && op_dim_value(c, s.dims[0]) != d->rank))
-    return fail(INVALID_ARGUMENT, "shape has %s elements, the result rank %d", op_shape_text(c, s.rank, s.dims), d->rank);
+  if (s.rank > 0)
+    TRY(op_vector_of(c, &d->shape, d->rank, "shape"));
   for (int i = 0; i < d->rank; i++) {
     dim own = i == 0 ? d->levels[0].rows : i <= d->count ? d->levels[i - 1].longest : x.dims[i - d->count];
     struct kb kb;
