@@ -126,12 +126,15 @@ status build_sparse_dense_cwise(struct op_call *c) {
 
 /* ---- SparseReduceSum, SparseReduceMax: a dense result; what has no entry is 0 ---- */
 
+/* The axes that are reduced: of one alone the step may know which. */
 static status reduced_axes(struct op_call *c, int rank, bool *reduced) {
   value_id v;
-  int64_t *axes;
-  int count;
+  int64_t one, *axes = &one;
+  int count = 1;
   TRY(op_input(c, 3, &v));
-  TRY(op_const_ints(c, v, "reduction_axes", &axes, &count));
+  if (op_value(c, v)->rank == 1)
+    TRY(op_vector_length(c, v, "reduction_axes", &count));
+  TRY(count == 1 ? op_const_axis(c, v, "reduction_axes", rank, &one) : op_const_ints(c, v, "reduction_axes", &axes, &count));
   for (int d = 0; d < rank; d++)
     reduced[d] = false;
   for (int i = 0; i < count; i++) {
