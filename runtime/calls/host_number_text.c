@@ -24,16 +24,14 @@ static status read_format(const struct host_call *call, struct number_format *ou
   enum dtype dtype = call->inputs[0].dtype;
   struct string_view fill = host_attr_string(call, "fill", "");
   bool scientific = host_attr_int(call, "scientific", 0) != 0, shortest = host_attr_int(call, "shortest", 0) != 0;
-  bool real = dtype_is_float(dtype) || dtype_is_complex(dtype);
+  bool real = dtype_is_float(dtype) || dtype_is_complex(dtype), has_precision = real || dtype == DTYPE_STRING; /* which strings ignore */
   int64_t width = host_attr_int(call, "width", -1), precision = host_attr_int(call, "precision", -1);
   if (fill.size > 1 || (fill.size == 1 && !strchr(" +-0#", fill.data[0])))
     return fail(INVALID_ARGUMENT, "Fill argument not supported: \"%.*s\"", (int)fill.size, fill.data);
   if (scientific && shortest)
     return fail(INVALID_ARGUMENT, "Cannot select both scientific and shortest notation");
-  if ((scientific || shortest || precision > -1) && !real)
+  if ((scientific || shortest || precision > -1) && !has_precision)
     return fail(INVALID_ARGUMENT, "scientific, shortest and precision are for floating point, not %s", dtype_name(dtype));
-  if (dtype == DTYPE_BOOL && (width > -1 || fill.size))
-    return fail(INVALID_ARGUMENT, "width and fill are not supported for bool");
   if (width > NUMBER_WIDTH_MAX || precision > NUMBER_WIDTH_MAX)
     return fail(UNIMPLEMENTED, "a width or precision above %d", NUMBER_WIDTH_MAX);
   *out = (struct number_format){{fill.size ? fill.data[0] : 0, 0}, (int)width, (int)precision, shortest ? 'g' : scientific ? 'e' : 'f'};
