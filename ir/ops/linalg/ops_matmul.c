@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "ir/ops/accumulate.h"
+#include "ir/ops/arrange.h"
 #include "ir/ops/op_rows.h"
 
 struct product {
@@ -105,8 +106,11 @@ status build_cross(struct op_call *c) {
   TRY(op_same_shape(c, va, vb, "Both inputs must be of same shape"));
   if (a.rank < 1)
     return fail(INVALID_ARGUMENT, "Input must be at least 1D");
-  TRY(op_equal_dims(c, a.dims[a.rank - 1], op_dim(c, 3), "Cross-products are only defined for 3-element vectors"));
   struct kb kb;
+  guard_begin(&kb, c);
+  kb_check(&kb, kb_eq(&kb, kb_dim(&kb, a.dims[a.rank - 1]), kb_int(&kb, 3)), FAILED_PRECONDITION,
+           "Cross-products are only defined for 3-element vectors, not of %d elements", kb_dim(&kb, a.dims[a.rank - 1]), NO_EXPR);
+  TRY(guard_finish(&kb));
   kb_begin(&kb, c, a.dtype);
   uint32_t x = kb_in(&kb, va), y = kb_in(&kb, vb), o = kb_out(&kb, a.dtype, a.rank, a.dims);
   expr_id index[LIMIT_RANK], at[LIMIT_RANK];
@@ -126,5 +130,5 @@ status build_cross(struct op_call *c) {
   }
   kb_close(&kb, a.rank - 1);
   op_set_output(c, 0, kb_value(&kb, o));
-  return kb_finish(&kb);
+  return kb_finish_guarded(&kb);
 }
