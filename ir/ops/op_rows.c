@@ -31,9 +31,10 @@
 #include "ir/ops.def"
 
 /* ---- what the rows point at ---- */
-#define MAP(name, inputs, value_) static const struct map_row row_##name = {inputs, map_##name, NULL, OK, NULL};
+#define MAP(name, inputs, value_) static const struct map_row row_##name = {inputs, map_##name, NULL, OK, NULL, false};
+#define MAP_ALIKE(name, inputs, value_) static const struct map_row row_##name = {inputs, map_##name, NULL, OK, NULL, true};
 #define MAPC(name, inputs, check_, code_, text_, value_) \
-  static const struct map_row row_##name = {inputs, map_##name, holds_##name, code_, text_};
+  static const struct map_row row_##name = {inputs, map_##name, holds_##name, code_, text_, false};
 #define REDUCE(name, first_, next_, last_) static const struct reduce_row row_##name = {start_##name, combine_##name, finish_##name, false};
 #define REDUCE_WIDE(name, first_, next_, last_) \
   static const struct reduce_row row_##name = {start_##name, combine_##name, finish_##name, true};

@@ -10,6 +10,7 @@ struct map_row {
   map_formula holds; /* NULL: nothing to check */
   status code;
   const char *text;
+  bool alike; /* the inputs have one shape */
 };
 struct reduce_row {
   struct element (*start)(struct formula *f);

@@ -56,6 +56,8 @@ status build_map(struct op_call *c) {
   value_id in[3], out;
   for (int i = 0; i < row->inputs; i++)
     TRY(op_input(c, (uint32_t)i, &in[i]));
+  for (int i = 1; i < row->inputs && row->alike; i++)
+    TRY(op_same_shape(c, in[0], in[i], "Inputs must have the same size and shape"));
   if (row->holds)
     TRY(check_elements(c, row, in));
   TRY(op_map(c, in, row->inputs, op_output_dtype(c, 0), row->formula, &out));
