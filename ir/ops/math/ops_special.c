@@ -320,4 +320,15 @@ status build_igamma_grad(struct op_call *c) { return special(c, of_igamma_grad);
 status build_random_gamma_grad(struct op_call *c) { return special(c, of_random_gamma_grad); }
 status build_zeta(struct op_call *c) { return special(c, of_zeta); }
 status build_polygamma(struct op_call *c) { return special(c, of_polygamma); }
-status build_betainc(struct op_call *c) { return special(c, of_betainc); }
+
+/* Its inputs have one shape, but for scalars. */
+status build_betainc(struct op_call *c) {
+  value_id shaped = NO_VALUE, v;
+  for (uint32_t i = 0; i < c->in_count; i++) {
+    TRY(op_input(c, i, &v));
+    if (shaped && op_value(c, v)->rank > 0)
+      TRY(op_same_shape(c, shaped, v, "Shapes are inconsistent"));
+    shaped = op_value(c, v)->rank > 0 ? v : shaped;
+  }
+  return special(c, of_betainc);
+}
