@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "ir/ops/accumulate.h"
+#include "ir/ops/arrange.h"
 #include "ir/ops/math/fourier.h"
 #include "ir/ops/op_rows.h"
 
@@ -65,7 +66,7 @@ static status resize(struct op_call *c, const dim *dims, value_id *value) {
   kb_store(&kb, o, index, acc_get(&kb, &e));
   kb_close(&kb, x.rank);
   *value = kb_value(&kb, o);
-  return kb_finish(&kb);
+  return kb_finish_guarded(&kb);
 }
 
 status build_fft(struct op_call *c) {
@@ -88,32 +89,44 @@ status build_fft(struct op_call *c) {
 
 /* ---- real ---- */
 
-/* The first elements of each axis, as another dtype; an input that is too short is an error. */
+/* An input that is too short is an error, unless an axis has nothing at all. */
+static status check_lengths(struct op_call *c, const struct flow_value *x, const dim *wanted) {
+  struct kb guard;
+  guard_begin(&guard, c);
+  for (int i = 0; i < x->rank; i++) {
+    expr_id have = kb_dim(&guard, x->dims[i]), want = kb_dim(&guard, wanted[i]);
+    if (dim_equal(op_dims(c), x->dims[i], wanted[i]) != 1)
+      kb_check(&guard, kb_or(&guard, kb_eq(&guard, have, kb_int(&guard, 0)), kb_le(&guard, want, have)), INVALID_ARGUMENT,
+               "Input must have length of at least %d but got: %d", want, have);
+  }
+  return guard_finish(&guard);
+}
+
+/* Whether axes of which elements are taken may have none. */
+static bool may_lack(struct op_call *c, const struct flow_value *x, const dim *wanted) {
+  bool may = false;
+  for (int i = 0; i < x->rank; i++)
+    may = may || (dim_equal(op_dims(c), x->dims[i], wanted[i]) != 1 && dim_less(op_dims(c), op_dim(c, 0), x->dims[i]) != 1);
+  return may;
+}
+
+/* The first elements of each axis, as another dtype; of an axis without elements zeros. */
 static status crop(struct op_call *c, value_id v, const dim *dims, enum dtype dtype, value_id *out) {
   struct flow_value x = *op_value(c, v);
-  if (op_dim_value(c, op_count(c, x.rank, x.dims)) == 0) { /* nothing becomes zeros of any size */
+  TRY(check_lengths(c, &x, dims));
+  if (may_lack(c, &x, dims)) {
     TRY(resize(c, dims, &v));
     return op_cast(c, v, dtype, out);
   }
-  for (int i = 0; i < x.rank; i++)
-    if (dim_less(op_dims(c), x.dims[i], dims[i]) == 1)
-      return fail(INVALID_ARGUMENT, "Input dimension %d must have length of at least %s but got: %s", i, dim_text(op_dims(c), dims[i]),
-                  dim_text(op_dims(c), x.dims[i]));
   struct kb kb;
   kb_begin(&kb, c, x.dtype);
   uint32_t a = kb_in(&kb, v), o = kb_out(&kb, dtype, x.rank, dims);
   expr_id index[LIMIT_RANK];
   kb_loops(&kb, LOOP_PAR, x.rank, dims, index);
-  for (int i = 0; i < x.rank; i++) {
-    expr_id have = kb_dim(&kb, x.dims[i]), want = kb_dim(&kb, dims[i]);
-    if (dim_equal(op_dims(c), x.dims[i], dims[i]) != 1)
-      kb_check(&kb, expr_binary(kb.k, SCALAR_LE, want, have), INVALID_ARGUMENT, "Input must have length of at least %d but got: %d", want,
-               have);
-  }
   kb_store(&kb, o, index, f_cast(&kb.f, dtype, kb_load(&kb, a, index)));
   kb_close(&kb, x.rank);
   *out = kb_value(&kb, o);
-  return kb_finish(&kb);
+  return kb_finish_guarded(&kb);
 }
 
 /* n / 2 + 1: what of a real transform is not implied by its symmetry; nothing of a transform of nothing */
