@@ -5,6 +5,7 @@
 
 #include "ir/kernel/formula_words.h"
 #include "ir/lower/lower_frame.h"
+#include "ir/ops/arrange.h"
 #include "ir/ops/op_rows.h"
 
 /* Sets local i of `reduced` for each axis in the list, and checks them. */
@@ -94,6 +95,8 @@ status op_reduce_at_runtime(struct op_call *c, value_id v, value_id axes, bool k
   int64_t count = list.rank ? op_dim_value(c, list.dims[0]) : 1;
   if (count < 0 && !keep && !frame_only_takes(op_frame(c), c->node, 0, "Reshape"))
     TRY(op_const_size(c, list.dims[0], "the number of axes of a reduction", &count));
+  if (x.rank == 0)
+    TRY(op_require_le(c, list.rank ? list.dims[0] : op_dim(c, 1), op_dim(c, 0), "%d axes are reduced of an input with %d dimensions"));
   int left = keep || count < 0 ? -1 : x.rank - (int)count;
   if (!keep && count > x.rank)
     return fail(INVALID_ARGUMENT, "Invalid reduction arguments: %lld axes of %d", (long long)count, x.rank);
