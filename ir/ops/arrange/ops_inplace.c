@@ -54,6 +54,8 @@ status build_unravel_index(struct op_call *c) {
     return fail(INVALID_ARGUMENT, "The indices can only be scalar or vector.");
   if (rank > LIMIT_RANK)
     return fail(UNIMPLEMENTED, "dims of more than %d elements", LIMIT_RANK);
+  if (x.rank == 1)
+    TRY(op_require_le(c, op_dim(c, 1), x.dims[0], "received empty tensor indices: at least %d is needed, got %d"));
   dim dims[2] = {op_dim(c, rank), x.dims[0]};
   struct kb kb;
   kb_begin(&kb, c, x.dtype);

@@ -210,6 +210,9 @@ status build_mirror_pad_grad(struct op_call *c) {
     TRY(padded_dim(c, paddings, d, x.dims[d], false, &dims[d]));
   TRY(check_mirror(c, paddings, x.rank, dims, offset));
   for (int d = 0; d < x.rank; d++)
+    TRY(op_require_le(c, op_dim(c, 1), dims[d],
+                      "Total paddings must be less than the input dimension size: at least %d must be left, not %d"));
+  for (int d = 0; d < x.rank; d++)
     if (dim_equal(op_dims(c), dims[d], x.dims[d]) != 1)
       TRY(fold_mirror(c, v, paddings, d, offset, dims[d], &v));
   op_set_output(c, 0, v);

@@ -157,9 +157,13 @@ static void fill_heap(struct top_list *t, expr_id k, expr_id width) {
 
 /* ---- the op ---- */
 
-static void check_count(struct kb *kb, expr_id count, expr_id width) {
-  kb_check(kb, kb_le(kb, kb_int(kb, 0), count), INVALID_ARGUMENT, "Need k >= 0, got %d", count, NO_EXPR);
-  kb_check(kb, kb_le(kb, count, width), INVALID_ARGUMENT, "input must have at least k columns. Had %d, needed %d", width, count);
+static status check_count(struct op_call *c, dim count, dim width) {
+  struct kb guard;
+  guard_begin(&guard, c);
+  expr_id k = kb_dim(&guard, count), n = kb_dim(&guard, width);
+  kb_check(&guard, kb_le(&guard, kb_int(&guard, 0), k), INVALID_ARGUMENT, "Need k >= 0, got %d", k, NO_EXPR);
+  kb_check(&guard, kb_le(&guard, k, n), INVALID_ARGUMENT, "input must have at least k columns. Had %d, needed %d", n, k);
+  return guard_finish(&guard);
 }
 
 /* Few of them, or in the heap's order. */
@@ -184,7 +188,6 @@ static status keep_best(struct op_call *c, value_id v, dim k, bool sorted) {
   expr_id index[LIMIT_RANK];
   kb_loops(&kb, LOOP_PAR, x.rank - 1, dims, index);
   expr_id count = kb_dim(&kb, k), width = kb_dim(&kb, n);
-  check_count(&kb, count, width);
   memcpy(t.at, index, sizeof t.at);
   if (!sorted) { /* one element or all of them are sorted all the same */
     kb_if(&kb, kb_and(&kb, kb_lt(&kb, kb_int(&kb, 1), count), kb_lt(&kb, count, width)));
@@ -197,7 +200,7 @@ static status keep_best(struct op_call *c, value_id v, dim k, bool sorted) {
   kb_close(&kb, sorted ? x.rank : x.rank + 1);
   op_set_output(c, 0, kb_value(&kb, t.values));
   op_set_output(c, 1, kb_value(&kb, t.indices));
-  return kb_finish(&kb);
+  return kb_finish_guarded(&kb);
 }
 
 /* ---- all places of the row, sorted ---- */
@@ -261,7 +264,6 @@ static status sort_rows(struct op_call *c, value_id v, dim k) {
   uint32_t in = kb_in(&kb, v), values = kb_out(&kb, x.dtype, x.rank, dims), indices = kb_out(&kb, op_output_dtype(c, 1), x.rank, dims);
   struct place_sort s = places_of(&kb, &x, &in, true);
   kb_loops(&kb, LOOP_PAR, x.rank - 1, x.dims, s.at);
-  check_count(&kb, kb_dim(&kb, k), kb_dim(&kb, n));
   place_sort(&s, n);
   expr_id i = kb_for_dim(&kb, LOOP_SEQ, k), to[LIMIT_RANK], place = kb_get(&kb, kb_local(&kb, place_sort_get(&s, i)));
   memcpy(to, s.at, sizeof to);
@@ -271,7 +273,7 @@ static status sort_rows(struct op_call *c, value_id v, dim k) {
   kb_close(&kb, x.rank);
   op_set_output(c, 0, kb_value(&kb, values));
   op_set_output(c, 1, kb_value(&kb, indices));
-  return kb_finish(&kb);
+  return kb_finish_guarded(&kb);
 }
 
 status build_top_k(struct op_call *c) {
@@ -279,14 +281,10 @@ status build_top_k(struct op_call *c) {
   dim k = NO_DIM;
   TRY(op_input(c, 0, &v));
   TRY(top_k_count(c, &k));
-  if (dim_less(op_dims(c), k, op_dim(c, 0)) == 1)
-    return fail(INVALID_ARGUMENT, "Need k >= 0, got %s", dim_text(op_dims(c), k));
   struct flow_value x = *op_value(c, v);
   if (x.rank < 1)
     return fail(INVALID_ARGUMENT, "input must be >= 1-D, got shape []");
-  if (dim_less(op_dims(c), x.dims[x.rank - 1], k) == 1)
-    return fail(INVALID_ARGUMENT, "input must have at least k columns. Had %s, needed %s", dim_text(op_dims(c), x.dims[x.rank - 1]),
-                dim_text(op_dims(c), k));
+  TRY(check_count(c, k, x.dims[x.rank - 1]));
   int64_t count = op_dim_value(c, k), n = op_dim_value(c, x.dims[x.rank - 1]);
   bool sorted = node_attr_int(c->node, "sorted", 1) != 0, few = count >= 0 && count <= LIST_MAX;
   few = few && (count <= LIST_FEW || n < 0 || n > LIST_SHARE * count);

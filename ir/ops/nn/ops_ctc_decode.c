@@ -167,7 +167,9 @@ status build_edit_distance(struct op_call *c) {
   bool normalizes = node_attr_int(c->node, "normalize", 1) != 0;
   TRY(sparse_input(c, 0, 1, 2, &e.hypothesis));
   TRY(sparse_input(c, 3, 4, 5, &e.truth));
-  if (e.hypothesis.rank != e.truth.rank || e.truth.rank < 1)
+  if (e.truth.rank < 2)
+    return fail(INVALID_ARGUMENT, "Input SparseTensors must have rank at least 2, but truth_shape rank is %d", e.truth.rank);
+  if (e.hypothesis.rank != e.truth.rank)
     return fail(INVALID_ARGUMENT, "Expected hypothesis_shape and truth_shape to be the same length, but have: %d and %d", e.hypothesis.rank,
                 e.truth.rank);
   TRY(sparse_dims(c, &e.hypothesis, "hypothesis_shape"));
@@ -176,6 +178,7 @@ status build_edit_distance(struct op_call *c) {
   dim dims[LIMIT_RANK], length = op_add(c, e.truth.count, op_dim(c, 1));
   for (int d = 0; d < rank; d++)
     dims[d] = dim_max(op_dims(c), e.hypothesis.dims[d], e.truth.dims[d]);
+  TRY(op_require_le(c, op_dim(c, 1), op_count(c, rank, dims), "the output must have at least %d element, has %d"));
   struct kb kb;
   kb_begin(&kb, c, op_value(c, e.truth.values)->dtype);
   uint32_t out = kb_out(&kb, DTYPE_FLOAT, rank, dims), *marks[4] = {&e.h_first, &e.h_after, &e.t_first, &e.t_after};

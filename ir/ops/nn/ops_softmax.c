@@ -2,6 +2,7 @@
  * exponential overflows; half and bfloat16 are computed in float. */
 
 #include "ir/ops/accumulate.h"
+#include "ir/ops/arrange.h"
 #include "ir/ops/op_rows.h"
 
 /* One row of logits while a kernel is in its loops: loads x - max, with max and sum already computed. Exponentials wait where the result
@@ -133,6 +134,7 @@ status build_sparse_softmax_cross_entropy(struct op_call *c) {
     return fail(INVALID_ARGUMENT, "logits must be 2-D and labels 1-D, but got shapes %s and %s", op_shape_text(c, x.rank, x.dims),
                 op_shape_text(c, labels.rank, labels.dims));
   TRY(op_equal_dims(c, x.dims[0], labels.dims[0], "logits and labels must have the same first dimension"));
+  TRY(op_require_le(c, op_dim(c, 1), x.dims[1], "Must have at least %d class, but got %d"));
   struct kb kb;
   struct row r = {.kb = &kb, .rank = 2, .out_rank = 2, .width = x.dims[1], .dtype = sum_dtype(x.dtype)};
   kb_begin(&kb, c, r.dtype);
@@ -155,5 +157,5 @@ status build_sparse_softmax_cross_entropy(struct op_call *c) {
   kb_close(&kb, 2);
   op_set_output(c, 0, kb_value(&kb, loss));
   op_set_output(c, 1, kb_value(&kb, back));
-  return kb_finish(&kb);
+  return kb_finish_guarded(&kb);
 }
