@@ -283,19 +283,20 @@ status build_resize_area(struct op_call *c) {
   return resize_axes(c, &r, axes, factor);
 }
 
-/* ---- of quantised images: bytes in fixed point ---- */
+/* ---- of quantised images: integers in fixed point ---- */
 
 /* a + (b - a) * share / 2^bits, times 2^bits; all i64. */
 static expr_id fixed_lerp(struct kb *kb, expr_id a, expr_id b, expr_id share, int bits) {
   return kb_add(kb, kb_mul(kb, a, kb_int(kb, INT64_C(1) << bits)), kb_mul(kb, kb_sub(kb, b, a), share));
 }
 
+/* Of a share in fixed point; pixels are floats on the way to it. */
 #define BYTE_BITS 7
-static expr_id byte_pixel(struct kb *kb, const struct element corner[4], struct element y, struct element x) {
-  const int bits = BYTE_BITS;
+#define WORD_BITS 30
+static expr_id fixed_pixel(struct kb *kb, const struct element corner[4], struct element y, struct element x, int bits) {
   expr_id unit = kb_int(kb, INT64_C(1) << bits), half = kb_int(kb, INT64_C(1) << (bits - 1)), q[4];
   for (int i = 0; i < 4; i++)
-    q[i] = kb_index(kb, corner[i]);
+    q[i] = kb_index(kb, f_cast(&kb->f, DTYPE_FLOAT, corner[i]));
   struct element scale = num(kb, (double)(INT64_C(1) << bits));
   expr_id across = as_int(kb, bin(kb, SCALAR_MUL, x, scale)), down = as_int(kb, bin(kb, SCALAR_MUL, y, scale));
   expr_id top = fixed_lerp(kb, q[0], q[1], across, bits), bottom = fixed_lerp(kb, q[2], q[3], across, bits);
@@ -318,8 +319,6 @@ status build_quantized_resize_bilinear(struct op_call *c) {
   TRY(quantized_scalar(c, 3, true, &max));
   images = quantized_in(c, images);
   enum dtype dtype = op_value(c, images)->dtype;
-  if (dtype == DTYPE_INT32)
-    return fail(UNIMPLEMENTED, "QuantizedResizeBilinear of qint32");
   TRY(resize_read(c, images, &r)); /* with half_pixel_centers or align_corners or both */
   TRY(read_size(c, 1, r.out));
   struct kb kb;
@@ -336,10 +335,10 @@ status build_quantized_resize_bilinear(struct op_call *c) {
     expr_id at[4] = {index[0], i < 2 ? y.low : y.high, i % 2 ? x.high : x.low, index[3]};
     corner[i] = kb_load(&kb, a, at);
   }
-  if (dtype == DTYPE_UINT8)
-    e = real_element(expr_cast(kb.k, dtype, byte_pixel(&kb, corner, y.part, x.part)));
-  else
+  if (dtype == DTYPE_FLOAT)
     e = float_pixel(&kb, corner, y.part, x.part);
+  else
+    e = real_element(expr_cast(kb.k, dtype, fixed_pixel(&kb, corner, y.part, x.part, dtype == DTYPE_UINT8 ? BYTE_BITS : WORD_BITS)));
   expr_id here[4] = {index[0], kb_clamp(&kb, index[1], kb_dim(&kb, r.dims[1])), kb_clamp(&kb, index[2], kb_dim(&kb, r.dims[2])), index[3]};
   kb_store(&kb, o, index, f_select(&kb.f, real_element(same), kb_load(&kb, a, here), e));
   kb_close(&kb, 4);
