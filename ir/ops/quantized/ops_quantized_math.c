@@ -157,15 +157,15 @@ status build_quantized_mul(struct op_call *c) {
 /* ---- sums ---- */
 
 /* In the range of the sum: a number exactly, or by the places of the numbers 0 and 1, as TensorFlow does for whole tensors. */
-static struct element in_sum_range(struct kb *kb, const struct operand *a, expr_id q, struct quantized_range to, bool exact) {
+static struct element in_sum_range(struct kb *kb, const struct operand *a, expr_id q, struct quantized_range to, expr_id exact) {
   struct quantized_range r = quantized_range(kb, a->min, a->max);
   expr_id place[2], low = kb_int(kb, (int64_t)quantized_lowest(DTYPE_INT32)), high = kb_int(kb, (int64_t)quantized_highest(DTYPE_INT32));
-  if (exact)
-    return e_of(kb, DTYPE_INT32, quantized_of_float_clamped(kb, DTYPE_INT32, quantized_to_float(kb, a->x.dtype, q, r), to));
+  expr_id whole = quantized_of_float_clamped(kb, DTYPE_INT32, quantized_to_float(kb, a->x.dtype, q, r), to);
   for (int i = 0; i < 2; i++)
     place[i] = quantized_of_float(kb, DTYPE_INT32, quantized_to_float(kb, a->x.dtype, kb_int(kb, i), r), to);
   expr_id at = kb_add(kb, place[0], kb_mul(kb, q, kb_sub(kb, place[1], place[0])));
-  return e_of(kb, DTYPE_INT32, expr_binary(kb->k, SCALAR_MIN, expr_binary(kb->k, SCALAR_MAX, at, low), high));
+  at = expr_binary(kb->k, SCALAR_MIN, expr_binary(kb->k, SCALAR_MAX, at, low), high);
+  return e_of(kb, DTYPE_INT32, kb_select(kb, exact, whole, at));
 }
 
 static status symmetric_range(struct op_call *c, const struct operand *a, const struct operand *b, double room, value_id range[2]) {
@@ -189,16 +189,17 @@ status build_quantized_add(struct op_call *c) {
   TRY(check_order(c, &b, "y"));
   TRY(op_broadcast(c, a.data, b.data, &rank, dims));
   TRY(symmetric_range(c, &a, &b, 1 << 14, range));
-  bool a_single = op_dim_value(c, op_count(c, a.x.rank, a.x.dims)) == 1, b_single = op_dim_value(c, op_count(c, b.x.rank, b.x.dims)) == 1;
   struct kb kb;
   kb_begin(&kb, c, DTYPE_INT32);
   uint32_t p = kb_in(&kb, a.data), q = kb_in(&kb, b.data);
   struct quantized_range to = quantized_range(&kb, range[0], range[1]);
   uint32_t o = kb_out(&kb, DTYPE_INT32, rank, dims);
-  expr_id index[LIMIT_RANK];
+  expr_id index[LIMIT_RANK], one = kb_int(&kb, 1), a_single = kb_eq(&kb, kb_dim(&kb, op_count(c, a.x.rank, a.x.dims)), one),
+                             b_single = kb_eq(&kb, kb_dim(&kb, op_count(c, b.x.rank, b.x.dims)), one);
   kb_loops(&kb, LOOP_PAR, rank, dims, index);
   struct element x = in_sum_range(&kb, &a, kb_index(&kb, kb_load_broadcast(&kb, p, rank, index)), to, a_single);
-  struct element y = in_sum_range(&kb, &b, kb_index(&kb, kb_load_broadcast(&kb, q, rank, index)), to, b_single && !a_single);
+  struct element y =
+    in_sum_range(&kb, &b, kb_index(&kb, kb_load_broadcast(&kb, q, rank, index)), to, kb_and(&kb, b_single, kb_not(&kb, a_single)));
   kb_store(&kb, o, index, e_add(&kb, x, y));
   kb_close(&kb, rank);
   value_id out = kb_value(&kb, o);
