@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "ir/lower/lower_walk.h"
 #include "ir/ops/quantized/quantized.h"
 
 enum mode { MODE_MIN_COMBINED, MODE_MIN_FIRST, MODE_SCALED };
@@ -151,9 +152,11 @@ static struct element quantized_element(struct kb *kb, const struct sliced_range
   return e_cast(kb, s->plain, e_add(kb, at, e_num(kb, 0.5)));
 }
 
-/* The range of each slice as it is used. */
+/* The range of each slice as it is used: of one slice scalars. */
 static status used_ranges(struct op_call *c, const struct sliced_range *s) {
   struct kb kb;
+  int is_one = s->one ? 1 : op_decide_one(c, s->slices);
+  bool drop = !s->one && is_one > 0;
   kb_begin(&kb, c, DTYPE_FLOAT);
   kb_in(&kb, s->min);
   kb_in(&kb, s->max);
@@ -167,9 +170,11 @@ static status used_ranges(struct op_call *c, const struct sliced_range *s) {
   kb_store(&kb, low, at, r.min);
   kb_store(&kb, high, at, r.max);
   kb_close(&kb, rank);
-  op_set_output(c, 1, kb_value(&kb, low));
-  op_set_output(c, 2, kb_value(&kb, high));
-  return kb_finish_guarded(&kb);
+  value_id ends[] = {kb_value(&kb, low), kb_value(&kb, high)};
+  TRY(kb_finish_guarded(&kb));
+  for (uint32_t i = 0; i < 2; i++)
+    TRY(lower_squeezed(c, ends[i], is_one < 0, &drop, &c->out[1 + i]));
+  return OK;
 }
 
 static status check_ranges(struct op_call *c, const struct sliced_range *s) {
