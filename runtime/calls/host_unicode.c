@@ -305,6 +305,20 @@ status host_unicode_decode(struct host_call *call) {
 
 /* ---- UnicodeEncode ---- */
 
+static bool is_surrogate(int32_t code) { return code >= 0xd800 && code < 0xe000; }
+static bool is_no_character(int32_t code) { return (code >= 0xfdd0 && code <= 0xfdef) || (code & 0xfffe) == 0xfffe; }
+
+/* What is no character where nothing is to be replaced: only what Unicode has not at all is left out. Two surrogates are what they stand
+ * for, one alone cannot be said in UTF-8. The number of code points that it is. */
+static int64_t put_loosely(struct string_output *out, enum encoding to, const int32_t *codes, int64_t count) {
+  bool is_pair = is_surrogate(codes[0]) && codes[0] < 0xdc00 && count > 1 && is_surrogate(codes[1]) && codes[1] >= 0xdc00;
+  if (is_pair)
+    put_code(out, to, 0x10000 + ((codes[0] & 0x3ff) << 10) + (codes[1] & 0x3ff));
+  else if (codes[0] >= 0 && codes[0] <= 0x10ffff)
+    put_code(out, to, is_surrogate(codes[0]) && to == UTF8 ? 0xfffd : codes[0]);
+  return is_pair ? 2 : 1;
+}
+
 status host_unicode_encode(struct host_call *call) {
   const struct tensor *values = &call->inputs[0], *splits = &call->inputs[1];
   enum encoding to;
@@ -320,14 +334,14 @@ status host_unicode_encode(struct host_call *call) {
     int64_t end = element_int(splits, i + 1);
     if (end < at || end > values->count)
       return fail(INVALID_ARGUMENT, "Values in input_splits must be ordered and less than or equal to input_tensor size");
-    for (; at < end; at++) {
-      int32_t code = ((const int32_t *)values->data)[at];
-      bool no_character = (code >= 0xfdd0 && code <= 0xfdef) || (code & 0xfffe) == 0xfffe;
-      bool bad = code < 0 || code > 0x10ffff || (code >= 0xd800 && code < 0xe000) || no_character;
+    while (at < end) {
+      const int32_t *codes = (const int32_t *)values->data + at;
+      bool bad = *codes < 0 || *codes > 0x10ffff || is_surrogate(*codes) || is_no_character(*codes);
       if (bad && repair.strict)
         return fail(INVALID_ARGUMENT, "Code point is out of range for Unicode, or a noncharacter.");
-      if (!bad || !repair.ignore)
-        put_code(&out, to, bad ? repair.replacement : code);
+      if (!repair.ignore)
+        put_code(&out, to, bad ? repair.replacement : *codes);
+      at += repair.ignore ? put_loosely(&out, to, codes, end - at) : 1;
     }
     string_output_next(&out);
   }

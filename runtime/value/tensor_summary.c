@@ -63,6 +63,20 @@ static void put_element(FILE *out, const struct tensor *tensor, int64_t i, bool 
   fputs(text, out);
 }
 
+/* ---- complex numbers, for which TensorFlow has no text ---- */
+
+static void put_unsaid(FILE *out, int64_t count, int64_t most) {
+  for (int64_t i = 0; i < most; i++)
+    fputs(i ? " ?" : "?", out);
+  if (count > most)
+    fputs("...", out);
+}
+
+static int64_t entries(const struct tensor *tensor, int64_t most) { return most < 0 || most > tensor->count ? tensor->count : most; }
+
+/* Nothing is said of booleans of which none is wanted. */
+static bool is_silent(const struct tensor *tensor, int64_t most) { return tensor->dtype == DTYPE_BOOL && entries(tensor, most) == 0; }
+
 /* ---- flat ---- */
 
 struct flat {
@@ -95,7 +109,13 @@ static void put_flat(struct flat *f, int axis) {
 }
 
 void tensor_summary(FILE *out, const struct tensor *tensor, int64_t most) {
-  struct flat f = {out, tensor, 0, most < 0 || most > tensor->count ? tensor->count : most};
+  struct flat f = {out, tensor, 0, entries(tensor, most)};
+  if (is_silent(tensor, most))
+    return;
+  if (dtype_is_complex(tensor->dtype)) {
+    put_unsaid(out, tensor->count, f.most);
+    return;
+  }
   if (tensor->shape.rank == 0) {
     if (f.most > 0)
       put_element(out, tensor, 0, false);
@@ -130,9 +150,10 @@ static void put_nested(FILE *out, const struct tensor *tensor, int axis, int64_t
     inner *= tensor->shape.dims[d];
   fputc('[', out);
   for (int64_t i = 0; i < count; i++) {
-    if (i)
+    bool leaves_out = i == most && count - most > most;
+    if (i || leaves_out)
       put_spacing(out, axis, rank);
-    if (i == most && count - most > most) {
+    if (leaves_out) {
       fputs("...", out);
       i = count - most - 1;
       continue;
@@ -143,5 +164,18 @@ static void put_nested(FILE *out, const struct tensor *tensor, int axis, int64_t
 }
 
 void tensor_summary_nested(FILE *out, const struct tensor *tensor, int64_t most) {
-  put_nested(out, tensor, 0, 0, most < 0 ? INT64_MAX / 2 : most);
+  int64_t wanted = entries(tensor, most);
+  bool is_list = tensor->shape.rank > 0;
+  if (is_silent(tensor, most))
+    return;
+  if (is_list && !dtype_is_complex(tensor->dtype)) {
+    put_nested(out, tensor, 0, 0, wanted);
+    return;
+  }
+  fputs(is_list ? "[" : "", out);
+  if (dtype_is_complex(tensor->dtype) || wanted == 0)
+    put_unsaid(out, tensor->count, wanted);
+  else
+    put_element(out, tensor, 0, true);
+  fputs(is_list ? "]" : "", out);
 }
