@@ -157,7 +157,7 @@ static num gamma_slope(struct calc *m, num a, num x, bool sample) {
   uint32_t out = var(m, c_(m, NAN));
   num zero = c_(m, 0), infinite = c_(m, INFINITY), at_zero = eq(m, x, zero);
   num good = kb_and(m->kb, kb_and(m->kb, lt(m, zero, a), bin(m, SCALAR_LE, zero, x)), eq(m, a, a));
-  kb_if(m->kb, good);
+  kb_if(m->kb, or_(m, at_zero, good)); /* of 0 whatever a is */
   kb_if(m->kb, or_(m, at_zero, or_(m, eq(m, x, infinite), eq(m, a, infinite))));
   set(m, out, pick(m, eq(m, x, infinite), c_(m, -0.0), zero));
   kb_else(m->kb);
@@ -216,7 +216,9 @@ static num zeta(struct calc *m, num x, num q) {
   set(m, out, c_(m, INFINITY));
   kb_else(m->kb);
   kb_if(m->kb, kb_and(m->kb, lt(m, one, x), defined));
-  set(m, out, pick(m, eq(m, q, c_(m, INFINITY)), zero, zeta_sum(m, x, q)));
+  num first = pick(m, eq(m, q, one), one, pick(m, lt(m, q, one), c_(m, INFINITY), zero)); /* q^-x, which is all of an infinite order */
+  num sum = pick(m, eq(m, q, c_(m, INFINITY)), zero, zeta_sum(m, x, q));
+  set(m, out, pick(m, eq(m, x, c_(m, INFINITY)), first, sum));
   kb_close(m->kb, 2);
   return get(m, out);
 }
@@ -226,7 +228,7 @@ static num polygamma(struct calc *m, num n, num x) {
   num one = c_(m, 1), next = add(m, n, one), zero = c_(m, 0);
   num order = kb_and(m->kb, whole(m, n), lt(m, zero, n));
   num z = zeta(m, pick(m, order, next, c_(m, 2)), x);
-  num half = mul(m, n, c_(m, 0.5)), sign = pick(m, whole(m, half), c_(m, -1), one);
+  num half = mul(m, next, c_(m, 0.5)), sign = pick(m, whole(m, half), one, c_(m, -1));
   num value = mul(m, mul(m, sign, un(m, SCALAR_EXP, un(m, SCALAR_LGAMMA, next))), z);
   num first = f_digamma(&m->kb->f, real_element(x)).re;
   return pick(m, eq(m, n, zero), first, pick(m, order, value, c_(m, NAN)));
