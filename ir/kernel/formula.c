@@ -106,29 +106,34 @@ static expr_id negate_as(struct formula *f, expr_id x, expr_id sign) {
   return expr_select(f->kernel, is_negative(f, sign), un(f, SCALAR_NEG, x), x);
 }
 
-static struct element complex_exp(struct formula *f, struct element a) {
-  expr_id e = un(f, SCALAR_EXP, a.re);
-  return (struct element){MUL_(e, un(f, SCALAR_COS, a.im)), times_zero(f, e, un(f, SCALAR_SIN, a.im))};
+/* The imaginary part, of which nothing is asked where the real one is at the end: its sine and cosine are no numbers where it is none. */
+static expr_id angle_before(struct formula *f, struct element a, expr_id re, double end) {
+  enum dtype d = element_dtype(f, a);
+  return expr_select(f->kernel, bin(f, SCALAR_EQ, re, number(f, d, end)), number(f, d, 0), a.im);
 }
-/* e^x cos y - 1 without cancellation: (e^x - 1) cos y - 2 sin(y / 2)^2. */
+/* At the ends, whatever the angle is: 0, or infinitely far away. */
+static struct element complex_exp(struct formula *f, struct element a) {
+  expr_id e = un(f, SCALAR_EXP, a.re), angle = angle_before(f, a, a.re, -INFINITY), c = un(f, SCALAR_COS, angle);
+  expr_id is_far = bin(f, SCALAR_AND, bin(f, SCALAR_EQ, a.re, number(f, element_dtype(f, a), INFINITY)), bin(f, SCALAR_NE, c, c));
+  return (struct element){expr_select(f->kernel, is_far, e, MUL_(e, c)), times_zero(f, e, un(f, SCALAR_SIN, angle))};
+}
+/* e^x cos y - 1 without cancellation: (e^x - 1) - 2 e^x sin(y / 2)^2, as Eigen has it: what overflows is NaN. */
 static struct element complex_expm1(struct formula *f, struct element a) {
   enum dtype d = element_dtype(f, a);
-  expr_id half = un(f, SCALAR_SIN, MUL_(a.im, number(f, d, 0.5))), em = un(f, SCALAR_EXPM1, a.re);
-  expr_id re = SUB_(MUL_(em, un(f, SCALAR_COS, a.im)), MUL_(number(f, d, 2), MUL_(half, half)));
-  return (struct element){re, complex_exp(f, a).im};
+  expr_id half = un(f, SCALAR_SIN, MUL_(a.im, number(f, d, 0.5))), em = un(f, SCALAR_EXPM1, a.re), e = ADD_(em, number(f, d, 1));
+  return (struct element){SUB_(em, MUL_(MUL_(number(f, d, 2), e), MUL_(half, half))), MUL_(e, un(f, SCALAR_SIN, a.im))};
 }
 static struct element complex_log(struct formula *f, struct element a) {
   return (struct element){un(f, SCALAR_LOG, f_norm(f, a).re), bin(f, SCALAR_ATAN2, a.im, a.re)};
 }
-/* a log(1 + a) / ((1 + a) - 1): what the sum rounds away is in both. */
+/* log(1 + a) a / ((1 + a) - 1): what the sum rounds away is in both. Of what has no such quotient NaN, as Eigen has it. */
 static struct element complex_log1p(struct formula *f, struct element a) {
   expr_id one = number(f, element_dtype(f, a), 1), zero = number(f, element_dtype(f, a), 0);
   struct element sum = {ADD_(one, a.re), a.im}, kept = {SUB_(sum.re, one), a.im};
   struct element same = real_element(bin(f, SCALAR_AND, bin(f, SCALAR_EQ, kept.re, zero), bin(f, SCALAR_EQ, kept.im, zero)));
-  struct element is_small = real_element(bin(f, SCALAR_LT, f_norm(f, a).re, number(f, element_dtype(f, a), 0.5)));
   struct element log = complex_log(f, sum), safe = f_select(f, same, f_const_like(f, a, 1), kept);
-  struct element corrected = complex_mul(f, a, complex_div(f, log, safe));
-  return f_select(f, same, a, f_select(f, is_small, corrected, log));
+  struct element is_end = f_binary(f, SCALAR_EQ, log, sum);
+  return f_select(f, f_binary(f, SCALAR_OR, same, is_end), a, complex_mul(f, log, complex_div(f, a, safe)));
 }
 /* sqrt: from |a|, without cancellation: t = sqrt((|re| + |a|) / 2). */
 static struct element complex_sqrt(struct formula *f, struct element a) {
@@ -149,8 +154,8 @@ static struct element complex_tanh(struct formula *f, struct element a) {
   enum dtype d = element_dtype(f, a);
   expr_id twice = MUL_(number(f, d, -2), un(f, SCALAR_ABS, a.re)), one = number(f, d, 1);
   expr_id e = un(f, SCALAR_EXP, twice), less = un(f, SCALAR_NEG, un(f, SCALAR_EXPM1, twice));
-  expr_id s = un(f, SCALAR_SIN, a.im), c = un(f, SCALAR_COS, a.im), four = MUL_(number(f, d, 4), e);
-  expr_id below = ADD_(MUL_(less, less), MUL_(four, MUL_(c, c)));
+  expr_id angle = angle_before(f, a, un(f, SCALAR_ABS, a.re), INFINITY), four = MUL_(number(f, d, 4), e);
+  expr_id s = un(f, SCALAR_SIN, angle), c = un(f, SCALAR_COS, angle), below = ADD_(MUL_(less, less), MUL_(four, MUL_(c, c)));
   return (struct element){negate_as(f, DIV_(MUL_(less, ADD_(one, e)), below), a.re), DIV_(MUL_(four, MUL_(s, c)), below)};
 }
 /* (e^z +- e^-z) / 2 */
@@ -329,11 +334,27 @@ struct element f_sign(struct formula *f, struct element a) {
   return dtype_is_float(element_dtype(f, a)) ? f_select(f, f_binary(f, SCALAR_NE, a, a), a, r) : r;
 }
 
+/* With t = sqrt((|re| + |a|) / 2): (t - i im / (2 t)) / |a| on the right. On the left, and at the ends, as Eigen has it: both sides of the
+ * cut are one, infinities give 0, and 0 gives infinity without an angle. */
+static struct element complex_rsqrt(struct formula *f, struct element a) {
+  enum dtype d = element_dtype(f, a);
+  struct kernel *k = f->kernel;
+  expr_id zero = number(f, d, 0), infinity = number(f, d, INFINITY), x = un(f, SCALAR_ABS, a.re), y = un(f, SCALAR_ABS, a.im);
+  expr_id size = f_norm(f, a).re, t = un(f, SCALAR_SQRT, MUL_(number(f, d, 0.5), ADD_(x, size)));
+  expr_id along = DIV_(t, size), turn = MUL_(MUL_(number(f, d, 2), t), size), is_right = bin(f, SCALAR_LT, zero, a.re);
+  expr_id left = expr_select(k, bin(f, SCALAR_EQ, a.re, zero), along, DIV_(y, turn)), away = un(f, SCALAR_NEG, along);
+  expr_id re = expr_select(k, is_right, along, left);
+  expr_id im = expr_select(k, is_right, DIV_(un(f, SCALAR_NEG, a.im), turn), expr_select(k, bin(f, SCALAR_LT, a.im, zero), along, away));
+  expr_id is_zero = bin(f, SCALAR_EQ, size, zero), is_end = bin(f, SCALAR_EQ, bin(f, SCALAR_MAX, x, y), infinity);
+  return (struct element){expr_select(k, is_zero, infinity, expr_select(k, is_end, zero, re)),
+                          expr_select(k, is_zero, number(f, d, NAN), expr_select(k, is_end, zero, im))};
+}
+struct element f_rsqrt(struct formula *f, struct element a) {
+  return a.im ? complex_rsqrt(f, a) : f_binary(f, SCALAR_DIV, f_const_like(f, a, 1), f_unary(f, SCALAR_SQRT, a));
+}
+
 struct element f_pow(struct formula *f, struct element a, struct element b) {
   if (!a.im)
     return f_binary(f, SCALAR_POW, a, b);
-  struct element zero = f_const_like(f, a, 0), one = f_const_like(f, a, 1);
-  struct element power = complex_exp(f, complex_mul(f, b, complex_log(f, a)));
-  struct element of_zero = f_select(f, f_binary(f, SCALAR_EQ, b, zero), one, zero);
-  return f_select(f, f_binary(f, SCALAR_EQ, a, zero), of_zero, power);
+  return complex_exp(f, complex_mul(f, b, complex_log(f, a)));
 }

@@ -42,6 +42,7 @@ struct element f_chebyshev(struct formula *f, struct element t, int count, const
 struct element f_sigmoid(struct formula *f, struct element a);
 struct element f_softplus(struct formula *f, struct element a);
 struct element f_sign(struct formula *f, struct element a);
+struct element f_rsqrt(struct formula *f, struct element a);
 struct element f_pow(struct formula *f, struct element a, struct element b);
 struct element f_ndtri(struct formula *f, struct element a);
 struct element f_erfinv(struct formula *f, struct element a);
