@@ -5,6 +5,7 @@
 #include "runtime/host/host.h"
 #include "runtime/text/element_number.h"
 #include "runtime/text/string_output.h"
+#include "runtime/text/unicode_case.h"
 #include "runtime/text/utf8.h"
 
 static const struct string_view *strings_of(const struct host_call *call, uint32_t i) { return call->inputs[i].data; }
@@ -197,58 +198,35 @@ static status change_each(struct host_call *call, string_change change) {
   return string_output_end(&out);
 }
 
-/* The case of letters in the parts of Unicode where capitals and small letters stand side by side or a distance apart. */
-static int32_t change_case(int32_t code, bool upper) {
-  if (code < 128)
-    return upper ? (code >= 'a' && code <= 'z' ? code - 32 : code) : code >= 'A' && code <= 'Z' ? code + 32 : code;
-  if ((code >= 0xc0 && code <= 0xfe) && code != 0xd7 && code != 0xf7 && code != 0xdf)
-    return upper ? (code >= 0xe0 ? code - 32 : code) : code < 0xe0 ? code + 32 : code;
-  if (code == 0xff)
-    return upper ? 0x178 : code;
-  bool odd_small = (code >= 0x100 && code <= 0x137 && code != 0x130 && code != 0x131) || (code >= 0x14a && code <= 0x177) ||
-                   (code >= 0x460 && code <= 0x481) || (code >= 0x48a && code <= 0x4bf) || (code >= 0x4d0 && code <= 0x52f) ||
-                   (code >= 0x1e00 && code <= 0x1e95) || (code >= 0x1ea0 && code <= 0x1eff);
-  if (odd_small)
-    return upper ? code & ~1 : code | 1;
-  if ((code >= 0x139 && code <= 0x148) || (code >= 0x179 && code <= 0x17e))
-    return upper ? code - !(code & 1) : code + (code & 1);
-  if (code >= 0x391 && code <= 0x3a9 && code != 0x3a2)
-    return upper ? code : code + 32;
-  if (code >= 0x3b1 && code <= 0x3c9)
-    return upper ? (code == 0x3c2 ? 0x3a3 : code - 32) : code;
-  if (code >= 0x410 && code <= 0x42f)
-    return upper ? code : code + 32;
-  if (code >= 0x430 && code <= 0x44f)
-    return upper ? code - 32 : code;
-  if (code >= 0x400 && code <= 0x40f)
-    return upper ? code : code + 80;
-  if (code >= 0x450 && code <= 0x45f)
-    return upper ? code - 80 : code;
-  return code;
+static void put_ascii_case(struct string_output *out, struct string_view in, bool upper) {
+  for (size_t i = 0; i < in.size; i++) {
+    char c = in.data[i];
+    c = upper ? (char)(c >= 'a' && c <= 'z' ? c - 32 : c) : (char)(c >= 'A' && c <= 'Z' ? c + 32 : c);
+    string_output_add(out, &c, 1);
+  }
 }
 
-static void put_case(struct string_output *out, struct string_view in, bool upper, bool utf8) {
-  for (size_t i = 0, used; i < in.size; i += used) {
-    char bytes[4];
-    int32_t code = utf8 ? utf8_decode(in.data + i, in.size - i, &used) : (used = 1, (unsigned char)in.data[i]);
-    if (!utf8) {
-      bytes[0] = (char)(code < 128 ? change_case(code, upper) : code);
-      string_output_add(out, bytes, 1);
-    } else if (code == UTF8_BAD) {
+static void put_utf8_case(struct string_output *out, struct string_view in, bool upper) {
+  size_t size = strnlen(in.data, in.size); /* TensorFlow takes a 0 for the end */
+  for (size_t i = 0, used; i < size; i += used) {
+    char bytes[UNICODE_CASE_BYTES];
+    int32_t code = utf8_decode(in.data + i, size - i, &used);
+    if (code == UTF8_BAD)
       string_output_add(out, "\xef\xbf\xbd", 3);
-    } else if (upper && code == 0xdf) {
-      string_output_add(out, "SS", 2);
-    } else {
-      string_output_add(out, bytes, utf8_encode(change_case(code, upper), bytes));
-    }
+    else if (upper)
+      string_output_add(out, bytes, unicode_upper(code, bytes));
+    else if (code == CAPITAL_SIGMA)
+      string_output_add(out, bytes, unicode_lower_sigma(in.data, size, i, bytes));
+    else
+      string_output_add(out, bytes, unicode_lower(code, bytes));
   }
 }
 static bool is_utf8(const struct host_call *call) { return host_attr_string(call, "encoding", "").size > 0; }
 static void put_upper(struct string_output *out, struct string_view in, const struct host_call *call) {
-  put_case(out, in, true, is_utf8(call));
+  (is_utf8(call) ? put_utf8_case : put_ascii_case)(out, in, true);
 }
 static void put_lower(struct string_output *out, struct string_view in, const struct host_call *call) {
-  put_case(out, in, false, is_utf8(call));
+  (is_utf8(call) ? put_utf8_case : put_ascii_case)(out, in, false);
 }
 static status check_encoding(const struct host_call *call) {
   struct string_view encoding = host_attr_string(call, "encoding", "");

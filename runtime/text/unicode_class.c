@@ -193,6 +193,20 @@ int32_t unicode_script(int32_t code) {
   return scripts[low].script;
 }
 
+const char *unicode_category(int32_t code) {
+  size_t low = 0, high = COUNT(categories);
+  if (code < 0 || code > CODE_POINT_MAX)
+    return "Cn";
+  while (high - low > 1) {
+    size_t middle = (low + high) / 2;
+    if (categories[middle].first <= code)
+      low = middle;
+    else
+      high = middle;
+  }
+  return categories[low].category;
+}
+
 static int find_script(const char *name, size_t size) {
   for (size_t i = 0; i < COUNT(script_names); i++)
     if (script_names[i] && strlen(script_names[i]) == size && memcmp(script_names[i], name, size) == 0)

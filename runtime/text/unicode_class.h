@@ -8,6 +8,8 @@
 
 /* The script as ICU numbers it; -1 for what is no code point. */
 int32_t unicode_script(int32_t code);
+/* The general category, "Lu"; "Cn" where there is no character. */
+const char *unicode_category(int32_t code);
 /* Calls back for each range of a class: a category ("Lu"), a group of categories ("L"), a script ("Greek") or "Any". False, and
  * no call, for a name that is not known. */
 bool unicode_class_each(const char *name, size_t size, void (*found)(void *self, int32_t low, int32_t high), void *self);

@@ -21,7 +21,8 @@ struct layer {
 
 /* Low to high. A file sees its own folder, and of those above it in this list what is public. */
 static const struct layer runtime_layers[] = {
-  {"text", " element_number.h element_text.h number_parse.h regex.h string_hash.h string_output.h unicode_class.h utf8.h "},
+  {"text", " element_number.h element_text.h number_parse.h regex.h string_hash.h string_output.h unicode_case.h unicode_class.h"
+           " utf8.h "},
   {"program", " program.h program_check.h cpu.h entry_print.h size.h fault.h monotonic.h "},
   {"memory", " buffer.h variable.h container.h arena_plan.h "},
   {"host", " host.h host.def host_path.h inbox.h object.h wait_list.h "},
