@@ -5,7 +5,6 @@
 #include "runtime/host/host.h"
 #include "runtime/text/regex.h"
 #include "runtime/text/string_output.h"
-#include "runtime/text/utf8.h"
 
 /* ---- full match ---- */
 
@@ -95,7 +94,7 @@ static status replace_one(struct replace *r, struct string_view in) {
     if (groups[0].begin == last_end && groups[0].end == last_end) {
       size_t used = 1;
       if ((size_t)last_end < in.size) {
-        utf8_decode(in.data + last_end, in.size - (size_t)last_end, &used);
+        regex_decode(in.data + last_end, in.size - (size_t)last_end, &used);
         string_output_add(&r->out, in.data + last_end, used);
       }
       at = (size_t)last_end + used;

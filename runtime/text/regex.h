@@ -28,4 +28,8 @@ struct regex_span {
 status regex_match(const struct regex *regex, const char *text, size_t size, size_t from, bool full, bool *found,
                    struct regex_span *groups);
 
+/* What is at the front of a text that is not empty, as RE2 takes it: a surrogate is a code point too, of damaged text each byte stands
+ * alone (-1). *used: its bytes. */
+int32_t regex_decode(const char *text, size_t size, size_t *used);
+
 #endif

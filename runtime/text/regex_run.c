@@ -31,6 +31,16 @@ struct machine {
   size_t places; /* that are kept of a thread: none where nobody asks for groups */
 };
 
+int32_t regex_decode(const char *text, size_t size, size_t *used) {
+  const unsigned char *p = (const unsigned char *)text;
+  int32_t code = utf8_decode(text, size, used);
+  if (code != UTF8_BAD)
+    return code;
+  bool is_surrogate = size >= 3 && p[0] == 0xed && p[1] >= 0xa0 && p[1] < 0xc0 && p[2] >= 0x80 && p[2] < 0xc0;
+  *used = is_surrogate ? 3 : 1;
+  return is_surrogate ? 0xd000 | (p[1] & 0x3f) << 6 | (p[2] & 0x3f) : UTF8_BAD;
+}
+
 static bool is_word_at(const struct machine *m, size_t at) {
   unsigned char c = (unsigned char)m->text[at];
   return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_';
@@ -122,7 +132,7 @@ static void run(struct machine *m, size_t from, bool full, bool *found, long *be
     if (m->now.count == 0 && (full || *found))
       return;
     size_t used = 1;
-    int32_t code = at < m->size ? utf8_decode(m->text + at, m->size - at, &used) : UTF8_BAD;
+    int32_t code = at < m->size ? regex_decode(m->text + at, m->size - at, &used) : UTF8_BAD;
     m->round++;
     m->next.count = 0;
     for (uint32_t i = 0; i < m->now.count; i++) {
