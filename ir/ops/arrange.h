@@ -38,6 +38,8 @@ expr_id kb_eq(struct kb *kb, expr_id a, expr_id b);
 expr_id kb_ne(struct kb *kb, expr_id a, expr_id b);
 expr_id kb_le(struct kb *kb, expr_id a, expr_id b);
 expr_id kb_or(struct kb *kb, expr_id a, expr_id b);
+/* Or there is nothing: a size is 0. */
+expr_id kb_or_empty(struct kb *kb, expr_id holds, int rank, const dim *dims);
 expr_id kb_select(struct kb *kb, expr_id condition, expr_id a, expr_id b);
 /* 0 <= a < count */
 expr_id kb_in_range(struct kb *kb, expr_id a, expr_id count);

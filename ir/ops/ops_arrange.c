@@ -164,6 +164,12 @@ expr_id kb_eq(struct kb *kb, expr_id a, expr_id b) { return expr_binary(kb->k, S
 expr_id kb_ne(struct kb *kb, expr_id a, expr_id b) { return expr_binary(kb->k, SCALAR_NE, a, b); }
 expr_id kb_le(struct kb *kb, expr_id a, expr_id b) { return expr_binary(kb->k, SCALAR_LE, a, b); }
 expr_id kb_or(struct kb *kb, expr_id a, expr_id b) { return expr_binary(kb->k, SCALAR_OR, a, b); }
+expr_id kb_or_empty(struct kb *kb, expr_id holds, int rank, const dim *dims) {
+  for (int d = 0; d < rank; d++)
+    if (dim_less(op_dims(kb->c), op_dim(kb->c, 0), dims[d]) != 1)
+      holds = kb_or(kb, holds, kb_eq(kb, kb_dim(kb, dims[d]), kb_int(kb, 0)));
+  return holds;
+}
 expr_id kb_select(struct kb *kb, expr_id condition, expr_id a, expr_id b) { return expr_select(kb->k, condition, a, b); }
 expr_id kb_in_range(struct kb *kb, expr_id a, expr_id count) { return kb_and(kb, kb_le(kb, kb_int(kb, 0), a), kb_lt(kb, a, count)); }
 

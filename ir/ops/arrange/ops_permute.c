@@ -236,13 +236,24 @@ status build_roll(struct op_call *c) {
 
 /* ---- ReverseSequence ---- */
 
+/* All of them, also where the input has no elements. */
+static status check_lengths(struct op_call *c, value_id lengths, dim most, int64_t seq) {
+  struct flow_value l = *op_value(c, lengths);
+  struct kb guard;
+  guard_begin(&guard, c);
+  uint32_t in = kb_in(&guard, lengths);
+  expr_id at = kb_for_dim(&guard, LOOP_PAR, l.dims[0]), length = kb_index(&guard, kb_load(&guard, in, &at));
+  kb_check(&guard, kb_le(&guard, kb_int(&guard, 0), length), INVALID_ARGUMENT, "seq_lens(%d) < 0", at, NO_EXPR);
+  kb_check(&guard, kb_le(&guard, length, kb_dim(&guard, most)), INVALID_ARGUMENT,
+           arena_printf(op_arena(c), "seq_lens(%%d) > input.dims(%lld)", (long long)seq), at, NO_EXPR);
+  kb_close(&guard, 1);
+  return guard_finish(&guard);
+}
+
 static void reverse_prefix(struct kb *kb, uint32_t in, uint32_t lengths, uint32_t out, int seq, int batch, const struct flow_value *x) {
   expr_id at[LIMIT_RANK], index[LIMIT_RANK];
   kb_loops(kb, LOOP_PAR, x->rank, x->dims, at);
-  expr_id length = kb_index(kb, kb_load(kb, lengths, &at[batch])), n = kb_dim(kb, x->dims[seq]);
-  kb_check(kb, kb_le(kb, kb_int(kb, 0), length), INVALID_ARGUMENT, "seq_lens(%d) < 0", at[batch], NO_EXPR);
-  kb_check(kb, kb_le(kb, length, n), INVALID_ARGUMENT, arena_printf(op_arena(kb->c), "seq_lens(%%d) > input.dims(%d)", seq), at[batch],
-           NO_EXPR);
+  expr_id length = kb_index(kb, kb_load(kb, lengths, &at[batch]));
   memcpy(index, at, sizeof at);
   index[seq] = kb_select(kb, kb_lt(kb, at[seq], length), mirrored(kb, at[seq], length), at[seq]);
   kb_store(kb, out, at, kb_load(kb, in, index));
@@ -264,12 +275,13 @@ status build_reverse_sequence(struct op_call *c) {
   if (batch < 0 || batch >= x.rank)
     return fail(INVALID_ARGUMENT, "batch_dim must be < input rank ( %lld vs. %d)", (long long)batch, x.rank);
   TRY(op_equal_dims(c, l.dims[0], x.dims[batch], "Length of seq_lens and input.dims(batch_dim)"));
+  TRY(check_lengths(c, lengths, x.dims[seq], seq));
   struct kb kb;
   kb_begin(&kb, c, x.dtype);
   uint32_t in = kb_in(&kb, v), lens = kb_in(&kb, lengths), out = kb_out(&kb, x.dtype, x.rank, x.dims);
   reverse_prefix(&kb, in, lens, out, (int)seq, (int)batch, &x);
   op_set_output(c, 0, kb_value(&kb, out));
-  return kb_finish(&kb);
+  return kb_finish_guarded(&kb);
 }
 
 /* ---- InvertPermutation ---- */

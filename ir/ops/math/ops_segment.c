@@ -69,7 +69,8 @@ status build_unsorted_segment(struct op_call *c) {
   for (int d = 0; d < s.rank; d++)
     flat = kb_add(&kb, kb_mul(&kb, flat, kb_dim(&kb, s.dims[d])), at[d]);
   expr_id size = kb_dim(&kb, count);
-  kb_check_index(&kb, kb_lt(&kb, to[0], size), "segment_ids[%d] = %d is out of range [0, %d)", flat, to[0], size);
+  kb_check_index(&kb, kb_or_empty(&kb, kb_lt(&kb, to[0], size), rank - 1, dims + 1), "segment_ids[%d] = %d is out of range [0, %d)", flat,
+                 to[0], size);
   kb_if(&kb, kb_le(&kb, kb_int(&kb, 0), to[0]));
   kb_loops(&kb, LOOP_PAR, rank - 1, dims + 1, at + s.rank);
   memcpy(to + 1, at + s.rank, sizeof *at * (size_t)(rank - 1));
