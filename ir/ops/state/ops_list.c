@@ -383,13 +383,10 @@ status build_stack_push(struct op_call *c) {
 
 status build_stack_pop(struct op_call *c) {
   struct flow_node *n;
-  int rank;
-  dim dims[LIMIT_RANK];
   TRY(op_host(c, HOST_CHANGES, NULL, &n));
-  TRY(element_dims(c, c->in[0].maker, NULL, -1, &rank, dims));
-  op_host_output(c, n, 0, rank, dims);
-  op_value(c, c->out[0].value)->content = lower_object(c->lw, c->in[0].maker)->values->content;
-  c->out[0].maker = element_maker(c, c->in[0].maker);
+  TRY(output_element(c, n, 0, NULL, -1, NO_DIM));
+  if (c->out[0].value)
+    op_value(c, c->out[0].value)->content = lower_object(c->lw, c->in[0].maker)->values->content;
   return OK;
 }
 
