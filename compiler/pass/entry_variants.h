@@ -11,7 +11,8 @@
  *   each size of the feeds that decides a rank by being 1, and by not being 1;
  *   each value of a feed's size that decides a rank (the length of a shape, the depth of indices);
  *   sizes that do not fit a comparison without shape errors;
- *   sizes of which one may be 1 where the first takes them for equal, for entries of up to VARIANT_NODES nodes.
+ *   sizes that need not be equal where the first takes them for it (of which one may be 1, or divides the other), for entries of up to
+ *     VARIANT_NODES nodes.
  * The runtime takes the first whose ranks and sizes are those of the feeds. */
 status entry_lower_variants(struct build *build, const struct entry_spec *spec);
 

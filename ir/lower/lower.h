@@ -165,7 +165,7 @@ struct lower_options {
   /* Comparisons without shape errors, of sizes that are not known: they are compiled once for sizes that fit, and, where there were any,
    * once more for sizes that do not: a variant of the entry. */
   bool misfits;
-  bool broadcasts; /* nothing is assumed of sizes that meet in a broadcast: a variant */
+  bool broadcasts; /* nothing is assumed of sizes that meet in a broadcast, or that are equal as a rule: a variant */
   /* Sizes of feeds that decide a rank by being 1 (op_decide_one): what was asked so far is entry->decisions, and the first
    * `one_count` answers are given; those after them are no. */
   const bool *ones;
@@ -176,7 +176,7 @@ struct lower_options {
 /* What it found out, also where it failed: why the entry needs variants. */
 struct lower_findings {
   bool undecided;        /* comparisons may misfit */
-  bool assumed;          /* sizes that meet in a broadcast were taken for equal (lower_broadcast.c) */
+  bool assumed;          /* sizes that meet in a broadcast, or are equal as a rule, were taken for equal (lower_broadcast.c) */
   uint32_t wants_feed;   /* it failed because it needs this feed, whose rank is not said: its number + 1 */
   uint32_t wants_symbol; /* it failed because it must know this size of a feed: its symbol + 1 */
 };

@@ -78,8 +78,11 @@ bool op_assume_equal(struct op_call *c, dim a, dim b) {
   int equal = dim_equal(c->lw->dims, a, b);
   if (equal >= 0 || op_dim_is_late(c, a) || op_dim_is_late(c, b))
     return equal != 0;
+  dim_isolate(c->lw->dims, &a, &b);
+  if (c->lw->options->broadcasts || !op_may_unify(c, a, b)) /* a check in the step chooses no variant */
+    return false;
   c->lw->found.assumed = true;
-  return !c->lw->options->broadcasts;
+  return true;
 }
 
 static status broadcast_dim(struct op_call *c, dim a, dim b, bool may_meet, dim *out) {
