@@ -28,6 +28,27 @@ def one_by_one(x):
     return tf.map_fn(lambda i: (i - tf.reduce_mean(i)) / tf.math.reduce_std(i), x)
 
 
+def weights(*shape):
+    return tf.constant(np.sin(np.arange(np.prod(shape)).reshape(shape) * 0.37).astype(np.float32) * 0.1)
+
+
+def weights_gradient(x):
+    return tf.matmul(x, tf.nn.relu(x), transpose_a=True)
+
+
+def recurrent_gradients(x):
+    rows, turns, n = tf.shape(x)[0], x.shape[1], x.shape[2]
+    w, u = weights(n, 4 * n), weights(n, 4 * n)
+    inputs = tf.TensorArray(tf.float32, turns).unstack(tf.transpose(x, [1, 0, 2]))
+
+    def turn(i, h, s):
+        gate, forget, out, new = tf.split(tf.matmul(inputs.read(i), w) + tf.matmul(h, u), 4, 1)
+        s = tf.sigmoid(forget) * s + tf.sigmoid(gate) * tf.tanh(new)
+        return i + 1, tf.sigmoid(out) * tf.tanh(s), s
+    h = tf.while_loop(lambda i, *_: i < turns, turn, (0, tf.zeros([rows, n]), tf.zeros([rows, n])))[1]
+    return tf.stack([tf.reduce_sum(d) for d in tf.gradients(tf.reduce_sum(h * h), [w, u])])
+
+
 # name: the shape of x, axes of known size, y
 OPS = {
     "softmax": ((50000, 20), (), tf.nn.softmax),
@@ -50,6 +71,13 @@ OPS = {
     "segment sums, unsorted": ((100000, 4), (), lambda x: tf.math.unsorted_segment_sum(x, tf.range(tf.shape(x)[0]) % 1000, 1000)),
     "tile": ((50000, 4), (), lambda x: tf.tile(x, [1, 3])),
     "sort": ((50000, 16), (), lambda x: tf.sort(x, -1)),
+    "weights' gradient, 16 rows": ((16, 1024), (1,), weights_gradient),
+    "weights' gradient, 128 rows": ((128, 1024), (1,), weights_gradient),
+    "weights' gradient, 512 rows": ((512, 1024), (1,), weights_gradient),
+    "filter's gradient, one tap": ((32, 24, 24, 128), (1, 2, 3), lambda x: tf.nn.conv2d_backprop_filter(
+        x, [1, 1, 128, 128], tf.nn.relu(x), [1, 1, 1, 1], "SAME")),
+    "one tap, stride 2": ((4, 14, 14, 1024), (1, 2, 3), lambda x: tf.nn.conv2d(x, weights(1, 1, 1024, 2048), 2, "SAME")),
+    "recurrent, gradients": ((4, 32, 128), (1, 2), recurrent_gradients),
 }
 SECONDS = 0.15  # of our longer run, at least
 
