@@ -37,7 +37,7 @@ def weights_gradient(x):
 
 
 def recurrent_gradients(x):
-    rows, turns, n = tf.shape(x)[0], x.shape[1], x.shape[2]
+    rows, (turns, n) = tf.shape(x)[0], x.shape.as_list()[1:]
     w, u = weights(n, 4 * n), weights(n, 4 * n)
     inputs = tf.TensorArray(tf.float32, turns).unstack(tf.transpose(x, [1, 0, 2]))
 
