@@ -106,6 +106,37 @@ static void what_is_open_gives_the_bits_of_its_schedules(void **state) {
   }
 }
 
+/* Of images, an open number, around so many terms each; the first factor is of `first`, its element a[`at`]. */
+#define SUM_OF_IMAGES(first, at, terms, rows, columns)                                                                                   \
+  "kernel k(in a: f32[" first "], in b: f32[n0," terms "," columns "], out c: f32[" rows "," columns "]) sizes 1 { par i0 < " rows       \
+  " { par i1 < " columns " { var v0: f32 = 0:f32 red i2 < n0 { red i3 < " terms " { v0 = add(v0, mul(a[" at "], b[i2,i3,i1])) } } c[i0," \
+  "i1] = v0 } } }"
+/* Blocks of each turn of an outer loop of terms: of several caches, with rests of terms, rows and columns. */
+static void blocks_of_each_turn_give_the_bits_of_their_schedules(void **state) {
+  (void)state;
+  static const char *const texts[] = {SUM_OF_TURNS("3", "16", "100"), SUM_OF_IMAGES("n0,64,16", "i2,i3,i0", "64", "16", "96"),
+                                      SUM_OF_IMAGES("19,n0,40", "i0,i2,i3", "40", "19", "100"),
+                                      SUM_OF_IMAGES("32,n0,64", "i0,i2,i3", "64", "32", "128")};
+  static const char *const cpus[] = {"x86-64-v3", "znver4", "znver5", "sapphirerapids"};
+  static const int64_t sizes[] = {0, 3};
+  for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+    int blocks = 0;
+    for (size_t j = 0; j < sizeof cpus / sizeof *cpus; j++) {
+      struct machine machine = *machine_find(cpus[j]);
+      struct proposals p;
+      machine.bytes[LEVEL_L2] = j % 2 ? 192 << 10 : 512 << 10;
+      proposals_begin(&p, texts[i], &machine);
+      nest_candidates(&p.nest, &p.all);
+      for (uint32_t c = 1; c < p.all.items.count; c++)
+        for (int s = 0; strstr(p.all.items.items[c].steps, "under ka kb in stack") && s < 2; s++, blocks++)
+          check_candidate_of(p.k, &p.all.items.items[c], &sizes[s], &p.arena);
+      proposals_end(&p);
+    }
+    if (!blocks)
+      test_fail("%s: no blocks", texts[i]);
+  }
+}
+
 /* Nothing is known: tiles and blocks of rests of all axes, of none, and of more than a block. */
 static void products_of_open_sizes_give_the_bits_of_their_schedules(void **state) {
   (void)state;
@@ -463,6 +494,7 @@ int main(void) {
     cmocka_unit_test(blocks_give_the_bits_of_their_schedules),
     cmocka_unit_test(flat_tiles_give_the_bits_of_their_schedules),
     cmocka_unit_test(what_is_open_gives_the_bits_of_its_schedules),
+    cmocka_unit_test(blocks_of_each_turn_give_the_bits_of_their_schedules),
     cmocka_unit_test(products_of_open_sizes_give_the_bits_of_their_schedules),
     cmocka_unit_test(computed_factors_give_the_bits_of_their_schedules),
     cmocka_unit_test(pairs_give_the_bits_of_their_schedules),
