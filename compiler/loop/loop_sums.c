@@ -2,8 +2,8 @@
  * turns become one, behind the loop (ir/schedule/over_turns.h). What its factors are in each turn are rows of arrays that the loop takes,
  * or makes now; the variable itself, which each turn read and wrote anew, is gone.
  *
- * That is done where the number of turns is known in front of the loop, where what is no longer moved is more than what the rows move, and where a turn adds so
- * few terms that reading and writing the sum takes longer. */
+ * That is done where the number of turns is known in front of the loop, where what is no longer moved is more than what the rows move, and
+ * where a turn adds so few terms, or may add so few, that reading and writing the sum takes longer. */
 #include "compiler/edit/flow_edit.h"
 #include "compiler/loop/loop_form.h"
 #include "compiler/edit/producer_form.h"

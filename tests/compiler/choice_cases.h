@@ -546,7 +546,8 @@ static const struct choice_case cases[] = {
    "split k 256 -> kb kk; sink mb mo nj mi ni under ka kb in stack; stage b at kb by nj kk ni -> pj pk pi; order pk pj pi; fetch b at pk "
    "ahead 16; stage a at mb by mo kk mi -> qo qk qi"},
   {"few of those by tiles", SUM_OF_TURNS("32", "128", "512"), "sapphirerapids",
-   "when n0 < 16: name i0 i1 i2 i3 -> m n ka kb; fma; split n 64 -> no ni; order m no ni; split m 6 -> mo mi tail cut 4 2 1; order mo no mi ni"},
+   "when n0 < 16: name i0 i1 i2 i3 -> m n ka kb; fma; split n 64 -> no ni; order m no ni; split m 6 -> mo mi tail cut 4 2 1; "
+   "order mo no mi ni"},
   {"an odd number of terms: the last one behind all", NARROW_PRODUCT("32", "1023", "256"), "znver4",
    "split k 2 -> ku kw tail kt cut 1; split ku 256 -> kb kp; sink mo nj mi ni under kb in stack; stage b at kb by nj kp ni kw"},
   {"an open one", NARROW_ACROSS_OPEN("256", "512"), "znver4", "split k 2 -> ku kw tail kt cut 1; split ku 128 -> kb kp"},
