@@ -2,8 +2,8 @@
  * sees the input) or that nobody in the loop takes (the gradient of that input): one product in front of the loop, or behind it, makes
  * those of all turns (ir/schedule/over_turns.h). Each of its sums is what it was.
  *
- * That is done where the number of turns is known in front of the loop, and where a turn has, or may have, so few rows that it takes
- * longer to read the weights. */
+ * That is done where the number of turns is known in front of the loop, and where a turn has so few rows that it takes longer to read the
+ * weights; an open number is taken for a usual one. */
 #include "compiler/edit/flow_edit.h"
 #include "compiler/loop/loop_edit.h"
 #include "compiler/loop/loop_form.h"

@@ -114,6 +114,8 @@ struct kernel *kernel_over_turns(const struct kernel *k, const bool *is_row, ker
 
 /* ---- for each turn ---- */
 
+#define ROWS_OPEN 32 /* of a step that says how many it has */
+
 /* The factor that is no row, where the other one is; -1: none. */
 static int steady_factor(const struct contraction *c, const bool *is_row) {
   bool row[FACTORS];
@@ -126,8 +128,10 @@ static int steady_factor(const struct contraction *c, const bool *is_row) {
 }
 static int64_t uses_of(const struct contraction *c, int factor) {
   int64_t uses = 1;
-  for (int i = 0; i < c->par_count; i++)
-    uses *= c->axes[i].in[factor] || c->axes[i].extent < 1 ? 1 : c->axes[i].extent;
+  for (int i = 0; i < c->par_count; i++) {
+    int64_t extent = c->axes[i].extent < 0 ? ROWS_OPEN : c->axes[i].extent;
+    uses *= c->axes[i].in[factor] || extent < 1 ? 1 : extent;
+  }
   return uses;
 }
 static void store_rows(struct rewrite *r, kernel_dim turns, uint32_t turn) {

@@ -7,17 +7,18 @@
 
 #include "ir/kernel/kernel.h"
 
-/* How many turns: a constant, or a size that the kernel does not have yet, DIM_OF_SIZE(k->size_count), and then has. Counts of terms and
- * of uses take extents that are sizes for 1: a step may have few rows. */
+/* How many turns: a constant, or a size that the kernel does not have yet, DIM_OF_SIZE(k->size_count), and then has. */
 
 /* For a kernel of one nest that stores a sum of products as it is: the same kernel, but for the arguments with is_row, which have one more
  * dimension in front, of so many turns, and are summed up over it too, outermost. NULL: it is no such kernel, or no factor is a row.
- * *terms: that one turn adds up for an element. Sums are added up in another order than turn by turn. Owner: the arena. */
+ * *terms: that one turn adds up for an element, sizes taken for 1: a step may have few rows, and one sum of all turns loses nothing by many.
+ * Sums are added up in another order than turn by turn. Owner: the arena. */
 struct kernel *kernel_over_turns(const struct kernel *k, const bool *is_row, kernel_dim turns, struct arena *arena, int64_t *terms);
 
 /* For a kernel of one nest that is a sum of products: what all turns make, its result with one more dimension in front as its rows have.
  * Each sum is what it was. NULL: it is no such kernel, no factor is a row or all are, or a dimension too many. *uses: how often one turn
- * uses an element of a factor that is no row, *steady: the argument of that. Owner: the arena. */
+ * uses an element of a factor that is no row, sizes taken for a usual batch, as the results of all turns take room and come and go;
+ * *steady: the argument of that. Owner: the arena. */
 struct kernel *kernel_each_turn(const struct kernel *k, const bool *is_row, kernel_dim turns, struct arena *arena, int64_t *uses,
                                 uint32_t *steady);
 

@@ -121,6 +121,17 @@ static void terms_and_turns_may_be_sizes(void **state) {
   made = kernel_over_turns(k, one, TURNS, &arena, &terms);
   assert_non_null(made);
   assert_int_equal(made->size_count, 1);
+  static const char rows[] =
+    "kernel k(in a: f32[n0,4], in b: f32[4,5], out c: f32[n0,5]) sizes 1 { par i0 < n0 { par i1 < 5 { var v0: f32 = "
+    "0:f32 red i2 < 4 { v0 = add(v0, mul(a[i0,i2], b[i2,i1])) } c[i0,i1] = v0 } } }";
+  int64_t uses;
+  uint32_t steady;
+  made = kernel_each_turn(parsed(rows, &arena), one, DIM_OF_SIZE(1), &arena, &uses, &steady);
+  assert_non_null(made);
+  assert_int_equal(uses, 32); /* a usual batch */
+  assert_int_equal(made->size_count, 2);
+  assert_int_equal(made->buffers.items[2].rank, 3);
+  assert_int_equal(kernel_verify(made), OK);
   arena_deinit(&arena);
 }
 
