@@ -8,7 +8,7 @@
 #include "compiler/schedule/axis_words.h"
 
 #define FETCH_AHEAD 16      /* terms */
-#define FEW_TERMS 1024      /* of all turns, the innermost of an open number: below, the strip's part of the second factor stays in L2, */
+#define FEW_TERMS 1024      /* of all loops of the sum: below, the strip's part of the second factor stays in L2, */
 #define FEW_TERMS_ALONG 512 /* or all of it; from so many on blocks are worth their copies */
 #define EVEN_ROWS 3         /* of a tile that is made smaller, at least, */
 #define EVEN_SUMS 8         /* and its sums: fewer wait for each other */
@@ -184,7 +184,7 @@ static bool find_waiting(const struct product *p, const struct tile *t, int64_t 
   w->rows = most < t->rows ? 0 : task_rows(p, t, groups * (int64_t)p->work.batch, wanted, most);
   return w->rows >= t->rows;
 }
-/* Of tasks of several strips. Too few are no choice; a core that begins late has nobody to take over from it where there is one for each. */
+/* Of tasks of several strips. Too few are no choice; where there is one for each core, one that begins late has nobody to take over. */
 static double strips_cycles(const struct product *p, const struct tile *t, const struct product_waiting *w) {
   const struct machine *machine = p->n->machine;
   int64_t groups = divide_up(strips_of(p, t), w->strips) * divide_up((int64_t)p->work.m, w->rows), tasks = groups * (int64_t)p->work.batch;

@@ -11,8 +11,8 @@
 
 /* For a kernel of one nest that stores a sum of products as it is: the same kernel, but for the arguments with is_row, which have one more
  * dimension in front, of so many turns, and are summed up over it too, outermost. NULL: it is no such kernel, or no factor is a row.
- * *terms: that one turn adds up for an element, sizes taken for 1: a step may have few rows, and one sum of all turns loses nothing by many.
- * Sums are added up in another order than turn by turn. Owner: the arena. */
+ * *terms: that one turn adds up for an element, sizes taken for 1: a step may have few rows, and one sum of all turns loses nothing by
+ * many. Sums are added up in another order than turn by turn. Owner: the arena. */
 struct kernel *kernel_over_turns(const struct kernel *k, const bool *is_row, kernel_dim turns, struct arena *arena, int64_t *terms);
 
 /* For a kernel of one nest that is a sum of products: what all turns make, its result with one more dimension in front as its rows have.
@@ -22,9 +22,9 @@ struct kernel *kernel_over_turns(const struct kernel *k, const bool *is_row, ker
 struct kernel *kernel_each_turn(const struct kernel *k, const bool *is_row, kernel_dim turns, struct arena *arena, int64_t *uses,
                                 uint32_t *steady);
 
-/* For a kernel of one nest that stores a sum of products of single or double precision as it is, of which one loop
- * of terms walks through all of dimension `dim` of argument `part`: the same sum over `count` terms from `from` on, where that argument
- * has those alone, and the other factor has all; that dimension is a constant. NULL: it is no such kernel. Owner: the arena. */
+/* For a kernel of one nest that stores a sum of products of single or double precision as it is, of which one loop of terms walks through
+ * all of dimension `dim`, a constant, of argument `part`: the same sum over `count` terms from `from` on, where that argument has those
+ * alone, and the other factor has all. NULL: it is no such kernel. Owner: the arena. */
 struct kernel *kernel_of_terms(const struct kernel *k, uint32_t part, int dim, int64_t from, int64_t count, struct arena *arena);
 
 #endif

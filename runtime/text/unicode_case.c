@@ -29,15 +29,7 @@ static const struct {
 };
 
 static int32_t other_case(const struct case_range *ranges, size_t count, int32_t code) {
-  size_t low = 0, high = count;
-  while (high - low > 1) {
-    size_t middle = (low + high) / 2;
-    if (ranges[middle].first <= code)
-      low = middle;
-    else
-      high = middle;
-  }
-  const struct case_range *r = &ranges[low];
+  const struct case_range *r = &ranges[unicode_entry_from(ranges, count, sizeof *ranges, code)];
   bool is_in = code >= r->first && code <= r->last && (code - r->first) % r->step == 0;
   return is_in ? code + r->distance : code;
 }

@@ -179,33 +179,22 @@ static const char *const script_names[] = {
   "Yezidi",
 };
 
-int32_t unicode_script(int32_t code) {
-  size_t low = 0, high = COUNT(scripts);
-  if (code < 0 || code > CODE_POINT_MAX)
-    return -1;
+size_t unicode_entry_from(const void *entries, size_t count, size_t size, int32_t code) {
+  size_t low = 0, high = count;
   while (high - low > 1) {
     size_t middle = (low + high) / 2;
-    if (scripts[middle].first <= code)
+    if (*(const int32_t *)((const char *)entries + middle * size) <= code)
       low = middle;
     else
       high = middle;
   }
-  return scripts[low].script;
+  return low;
 }
+#define ENTRY_FROM(table, code) unicode_entry_from(table, COUNT(table), sizeof *(table), code)
 
-const char *unicode_category(int32_t code) {
-  size_t low = 0, high = COUNT(categories);
-  if (code < 0 || code > CODE_POINT_MAX)
-    return "Cn";
-  while (high - low > 1) {
-    size_t middle = (low + high) / 2;
-    if (categories[middle].first <= code)
-      low = middle;
-    else
-      high = middle;
-  }
-  return categories[low].category;
-}
+static bool is_code_point(int32_t code) { return code >= 0 && code <= CODE_POINT_MAX; }
+int32_t unicode_script(int32_t code) { return is_code_point(code) ? scripts[ENTRY_FROM(scripts, code)].script : -1; }
+const char *unicode_category(int32_t code) { return is_code_point(code) ? categories[ENTRY_FROM(categories, code)].category : "Cn"; }
 
 static int find_script(const char *name, size_t size) {
   for (size_t i = 0; i < COUNT(script_names); i++)

@@ -6,6 +6,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Of a table whose entries begin with their first code point, in ascending order: the last one that begins there or before; else the first
+ * one. */
+size_t unicode_entry_from(const void *entries, size_t count, size_t size, int32_t code);
 /* The script as ICU numbers it; -1 for what is no code point. */
 int32_t unicode_script(int32_t code);
 /* The general category, "Lu"; "Cn" where there is no character. */
