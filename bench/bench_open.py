@@ -4,7 +4,8 @@
     python3 bench/bench_open.py [--tfc build/tfc] [PART OF A NAME...]
 
 Runs in a Python that has the package tensorflow, which writes the graphs and is the peer. A step is y = f(x) and the sum of y: x is fed
-from a file, the sum is fetched; TensorFlow's makes y alone. Prints microseconds of a step, the least of several (ours: differences of two runs).
+from a file, the sum is fetched; TensorFlow's makes y alone. Prints microseconds of a step, the least of several (ours: differences of two
+runs).
 """
 import argparse
 import os
