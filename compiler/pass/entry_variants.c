@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "compiler/pass/pass.h"
+#include "ir/graph/feed_ranks.h"
 
 #define RANKS 7     /* a feed without a rank is tried with 0 .. 6 dimensions */
 #define FEW_FEEDS 3 /* without a rank: most combinations of small ranks are there */
@@ -15,6 +16,7 @@
 #define SIZES 7           /* sizes 0 .. 6 of what decides a rank: real shapes are not longer */
 #define SIZES_DEEP 3      /* of one combination */
 #define WRONG_MAX 300
+#define UNLIKELY 1000 /* what a rank costs that the ops which take the feed do not take, as a rule */
 
 /* Ranks of feeds to try, -1 where nothing has asked for one yet, and sizes of feeds. */
 struct combination {
@@ -28,7 +30,8 @@ struct variants {
   struct build *build;
   const struct entry_spec *spec;
   struct lower_request request;
-  int *ranks; /* per feed */
+  int *ranks;       /* per feed */
+  rank_set *likely; /* per feed */
   VEC(struct combination) open;
   uint32_t tries, decided, worked;
   uint32_t wanted;          /* a feed whose rank one of the answers needs: its number + 1 */
@@ -175,9 +178,10 @@ static uint32_t unranked_feeds(const struct variants *v) {
   return count;
 }
 
-/* Ranks that are alike are likely; then a scalar beside them; then, of few feeds, small ones. Sizes that decide a rank are small, too. */
+/* Ranks that the graph's ops take are likely; of them those that are alike; then a scalar beside them; then, of few feeds, small ones.
+ * Sizes that decide a rank are small, too. */
 static int combination_cost(const struct variants *v, const struct combination *at) {
-  int cost = 0, largest = 0, differ = 0, sizes = 0;
+  int cost = 0, largest = 0, differ = 0, own = 0;
   const int *ranks = at->ranks;
   for (uint32_t i = 0; i < v->request.feed_count; i++) {
     largest = ranks[i] > largest ? ranks[i] : largest;
@@ -188,9 +192,11 @@ static int combination_cost(const struct variants *v, const struct combination *
       cost += distance;
     }
   }
+  for (uint32_t i = 0; i < v->request.feed_count; i++)
+    own += ranks[i] >= 0 && !ranks_have(v->likely[i], ranks[i]) ? UNLIKELY : 0;
   for (uint32_t i = 0; i < at->size_count; i++)
-    sizes += at->sizes[i].size > 3 ? 2 : at->sizes[i].size > 2;
-  return sizes + (unranked_feeds(v) > FEW_FEEDS ? cost : differ < 2 ? 0 : largest <= 3 ? 1 : 2 + largest);
+    own += at->sizes[i].size > 3 ? 2 : at->sizes[i].size > 2;
+  return own + (unranked_feeds(v) > FEW_FEEDS ? cost : differ < 2 ? 0 : largest <= 3 ? 1 : 2 + largest);
 }
 
 static struct combination copy_combination(struct variants *v, const struct combination *from) {
@@ -262,8 +268,20 @@ static void add_all(struct variants *v) {
   vec_push(&v->open, none);
   while (v->open.count && v->worked < most && v->tries < TRIES_MAX) {
     struct combination next = take_combination(v);
+    if (v->worked && next.cost >= 2 * UNLIKELY) /* what one of them is refused for is said already */
+      return;
     add_combination(v, &next);
   }
+}
+
+/* What the ops say of the feeds, before any is tried. */
+static status find_likely(struct variants *v) {
+  struct arena *arena = &v->build->arena;
+  const struct graph *g = v->request.graph;
+  bool *needed = ARENA_ARRAY(arena, bool, g->nodes.count + 1);
+  v->likely = ARENA_ARRAY(arena, rank_set, v->request.feed_count + 1);
+  TRY(lower_mark_needed(&v->request, needed));
+  return feed_ranks(g, needed, v->request.feeds, v->request.feed_count, arena, v->likely);
 }
 
 status entry_lower_variants(struct build *b, const struct entry_spec *spec) {
@@ -271,6 +289,7 @@ status entry_lower_variants(struct build *b, const struct entry_spec *spec) {
   TRY(entry_request(b, spec, &v.request));
   v.request.feed_ranks = v.ranks = ARENA_ARRAY(&b->arena, int, v.request.feed_count + 1);
   uint32_t first = b->entries.count;
+  TRY(find_likely(&v));
   add_all(&v);
   vec_free(&v.open);
   if (b->entries.count == first) { /* wrong for every combination */

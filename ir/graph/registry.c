@@ -140,11 +140,30 @@ static struct op_attr parse_attr(const char **p) {
   return a;
 }
 
+/* 0,2+ */
+static rank_set parse_ranks(const char *text) {
+  rank_set ranks = 0;
+  while (*text) {
+    int rank = (int)strtol(text, (char **)&text, 10);
+    ranks |= *text == '+' ? ranks_from(rank) : ranks_of(rank);
+    text += *text != 0;
+  }
+  return ranks;
+}
+
 static struct op_arg parse_arg(const char **p) {
-  struct op_arg a = {0};
+  struct op_arg a = {.ranks = RANKS_ALL, .rank_of = -1};
   a.name = take(p, ":");
   ++*p;
-  char *spec = take(p, "\t\n");
+  char *spec = take(p, "/\t\n");
+  if (**p == '/') {
+    ++*p;
+    const char *ranks = take(p, "\t\n");
+    if (*ranks == '=')
+      a.rank_of = atoi(ranks + 1);
+    else
+      a.ranks = parse_ranks(ranks);
+  }
   if (*spec == '&')
     a.is_ref = true, spec++;
   char *star = strchr(spec, '*');

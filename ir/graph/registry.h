@@ -1,10 +1,12 @@
 /* registry.h: the signatures of TensorFlow's ops (ir/tf_ops.txt, made by scripts/extract_ops.py from TensorFlow itself):
  * argument names and types, attributes with types, allowed values and defaults. From it come: whether an op exists,
- * how many inputs and outputs a node has, their dtypes, and what an attribute is when the graph leaves it out. */
+ * how many inputs and outputs a node has, their dtypes, the ranks that inputs can have, and what an attribute is when the graph leaves
+ * it out. */
 #ifndef TFC_IR_GRAPH_REGISTRY_H
 #define TFC_IR_GRAPH_REGISTRY_H
 
 #include "ir/graph/graph.h"
+#include "ir/graph/rank_set.h"
 
 struct op_arg {
   const char *name;
@@ -13,6 +15,8 @@ struct op_arg {
   const char *number_attr; /* N: that many of the type, or NULL */
   const char *list_attr;   /* a list(type) attribute, or NULL */
   bool is_ref;
+  rank_set ranks; /* of an input: those that TensorFlow takes, whatever else it gets; every rank where it does not say */
+  int rank_of;    /* of an output: the input whose rank it has; -1: it is not said */
 };
 static inline bool op_arg_is_list(const struct op_arg *arg) { return arg->number_attr || arg->list_attr; }
 struct op_attr {

@@ -42,13 +42,6 @@ struct guards {
   struct flow_guard list[];
 };
 
-/* The ranks that a value may have: bit r stands for rank r, 0 .. LIMIT_RANK. */
-typedef uint64_t rank_set;
-_Static_assert(LIMIT_RANK < 64, "a set of ranks has a bit for each");
-static inline rank_set ranks_of(int rank) { return UINT64_C(1) << rank; }
-static inline int ranks_lowest(rank_set ranks) { return __builtin_ctzll(ranks); }
-static inline bool ranks_are_many(rank_set ranks) { return (ranks & (ranks - 1)) != 0; }
-
 /* A value of a flow. */
 struct origin {
   const struct flow *flow;

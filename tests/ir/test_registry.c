@@ -27,6 +27,16 @@ static void signatures_are_those_of_tensorflow(void **state) {
   assert_true(registry_count() > 1000);
 }
 
+static void ranks_are_those_that_tensorflow_takes(void **state) {
+  (void)state;
+  assert_true(registry_find("MatMul")->inputs[0].ranks == ranks_of(2));
+  assert_true(registry_find("Sum")->inputs[1].ranks == (ranks_of(0) | ranks_of(1)));
+  assert_true(registry_find("Softmax")->inputs[0].ranks == ranks_from(1));
+  assert_true(registry_find("AddV2")->inputs[0].ranks == RANKS_ALL);
+  assert_int_equal(registry_find("Relu")->outputs[0].rank_of, 0);
+  assert_int_equal(registry_find("AddV2")->outputs[0].rank_of, -1);
+}
+
 static void every_default_is_of_its_attributes_type(void **state) {
   (void)state;
   for (uint32_t i = 0; i < registry_count(); i++) {
@@ -142,11 +152,9 @@ static void references_are_told_from_values(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(signatures_are_those_of_tensorflow),
-    cmocka_unit_test(every_default_is_of_its_attributes_type),
-    cmocka_unit_test(nodes_are_checked_against_their_signatures),
-    cmocka_unit_test(attributes_left_out_have_their_defaults),
-    cmocka_unit_test(a_shape_is_one_of_known_rank),
+    cmocka_unit_test(signatures_are_those_of_tensorflow),      cmocka_unit_test(ranks_are_those_that_tensorflow_takes),
+    cmocka_unit_test(every_default_is_of_its_attributes_type), cmocka_unit_test(nodes_are_checked_against_their_signatures),
+    cmocka_unit_test(attributes_left_out_have_their_defaults), cmocka_unit_test(a_shape_is_one_of_known_rank),
     cmocka_unit_test(references_are_told_from_values),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
