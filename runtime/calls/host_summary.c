@@ -279,8 +279,6 @@ status host_parse_tensor(struct host_call *call) {
   if (call->outputs[0]->dtype != wanted)
     return fail(INVALID_ARGUMENT, "Type mismatch between parsed tensor (%s) and dtype (%s)", dtype_name(call->outputs[0]->dtype),
                 dtype_name(wanted));
-  if (host_attr_int(call, "rank_unknown", 0) && call->outputs[0]->shape.rank)
-    return fail(UNIMPLEMENTED, "the rank of the parsed tensor (%d) was not known while compiling", call->outputs[0]->shape.rank);
   return OK;
 }
 

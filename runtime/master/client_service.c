@@ -10,6 +10,7 @@
 #include <time.h>
 #include "runtime/master/master.h"
 #include "runtime/net/net_limits.h"
+#include "runtime/program/device_name.h"
 #include "runtime/step/partial.h"
 #include "runtime/step/step_stats.h"
 
@@ -221,9 +222,7 @@ static status fill_devices(struct client_service *service) {
   if (!service->addresses || !service->devices || !service->device_texts)
     return fail(RESOURCE_EXHAUSTED, "no memory");
   for (uint32_t i = 0; i < count; i++) {
-    const struct program_task *task = program_task(program, i);
-    snprintf(service->device_texts[i], sizeof service->device_texts[i], "/job:%s/replica:0/task:%u/device:CPU:0",
-             program_text(program, task->job), task->index);
+    device_name(program, i, service->device_texts[i], sizeof service->device_texts[i]);
     service->devices[i] = service->device_texts[i];
     service->addresses[i] = cluster_task_address(service->cluster, i);
   }

@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "runtime/program/device_name.h"
 #include "runtime/step/task_state.h"
 #include "runtime/step/trace.h"
 
@@ -255,15 +256,9 @@ void step_stats_destroy(struct step_stats *stats) {
   free(stats);
 }
 
-/* "/job:worker/replica:0/task:0/device:CPU:0" */
-static void device_name(const struct task *task, char *out, size_t size) {
-  const struct program_task *self = program_task(task->program, task->program->task);
-  snprintf(out, size, "/job:%s/replica:0/task:%u/device:CPU:0", program_text(task->program, self->job), self->index);
-}
-
 static void device_write(struct step_stats *stats, struct wire_buffer *b) {
   char device[320];
-  device_name(stats->task, device, sizeof device);
+  device_name(stats->task->program, stats->task->program->task, device, sizeof device);
   wire_put_text(b, 1, device);
   wire_put_raw(b, stats->nodes.data, stats->nodes.size);
 }
@@ -301,7 +296,7 @@ static void graph_input(void *self, const char *name) { wire_put_text(self, 3, n
 static void graph_write(const struct task *task, const struct part *part, const struct origin *origin, struct wire_buffer *b) {
   uint32_t first = program_block(part->program, part->code->block)->instrs.first;
   char device[320];
-  device_name(task, device, sizeof device);
+  device_name(task->program, task->program->task, device, sizeof device);
   for (uint32_t i = 0; i < program_block(part->program, part->code->block)->instrs.count; i++) {
     const struct program_instr *instr = program_instr(part->program, first + i);
     if (!*program_text(part->program, instr->node) || instr->op == INSTR_FETCH)

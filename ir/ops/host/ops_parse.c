@@ -4,7 +4,7 @@
 #include "ir/ops/op_rows.h"
 #include "ir/lower/host_call.h"
 
-/* What SerializeTensor made has the shape that went in; else what the graph says; else only scalars are taken. */
+/* What SerializeTensor made has the shape that went in; else what the graph says. */
 static bool parsed_shape(struct op_call *c, value_id in, int *rank, dim *dims) {
   const struct flow_node *from = op_flow(c)->nodes.items[op_value(c, in)->producer];
   if (from && from->op == FLOW_HOST && strcmp(from->host, "SerializeTensor") == 0) {
@@ -28,12 +28,19 @@ status build_parse_tensor(struct op_call *c) {
   dim dims[LIMIT_RANK];
   TRY(op_host(c, HOST_PURE, NULL, &n));
   bool known = parsed_shape(c, n->inputs.items[0], &rank, dims);
-  struct flow_attr *attrs = ARENA_ARRAY(op_arena(c), struct flow_attr, n->attr_count + 1);
-  memcpy(attrs, n->attrs, n->attr_count * sizeof *attrs);
-  attrs[n->attr_count++] = (struct flow_attr){"rank_unknown", {.kind = ATTR_BOOL, .i = !known}};
-  n->attrs = attrs;
   op_host_output(c, n, 0, rank, dims);
-  return OK;
+  return known ? OK : op_any_rank(c, c->out[0].value, ANY_RANK, &c->out[0]);
+}
+
+/* What a client has kept in the session has whatever shape, unless the graph says it. */
+status build_session_tensor(struct op_call *c) {
+  struct flow_node *n;
+  const struct attr_shape *shape = node_output_shape(c->node, 0);
+  TRY(op_host(c, HOST_LOOKS, NULL, &n));
+  if (shape)
+    return op_host_output_shaped(c, n, 0, shape);
+  op_host_output(c, n, 0, 0, NULL);
+  return op_any_rank(c, c->out[0].value, ANY_RANK, &c->out[0]);
 }
 
 static uint32_t list_length(const struct op_call *c, const char *attr) {
