@@ -3,7 +3,8 @@
  *
  * A block of a row's columns is written out, so that each vector of the image is loaded once for all taps that meet it. Terms outside of
  * the image are behind a test: the rows and the blocks at the borders are code of their own, in which it is decided while compiling.
- * A small image is copied first, one vector's pixels behind each other: in the first cache they would stand in each other's place. */
+ * A small image is copied first, one vector's pixels behind each other: in the first cache they would stand in each other's place. Of
+ * images beyond L2 a task takes a row for one vector after the other, whose sums wait meanwhile: so whole pixels are read at once. */
 #include "compiler/schedule/axis_words.h"
 
 struct taps {
@@ -19,6 +20,7 @@ struct taps_tile {
   int64_t vectors; /* of channels */
   int64_t block;   /* columns of the gradient, written out */
   bool is_whole;   /* all of the filter's rows */
+  int64_t group;   /* channels of a task: those of some vectors of a tile each, row by row, or of one tile */
   bool is_staged;  /* the image is copied */
 };
 
@@ -27,6 +29,7 @@ struct taps_tile {
 #define STAGED_SHARE 0.8 /* of the first cache, for an image's copy */
 #define COLUMNS_MAX 8    /* of a block */
 #define POINTS 3         /* of a cut, at most */
+#define CORES_USUAL 4    /* where nobody knows how many there are */
 
 /* ---- which nests ---- */
 
@@ -86,20 +89,36 @@ static const char *cuts_text(const struct taps *t, int64_t block, bool is_whole)
   return arena_printf(a, "%s; split %s %lld -> %so %si%s", is_whole ? cut_text(t, h, row_points, high) : "", w, (long long)block, w, w,
                       cut_text(t, arena_printf(a, "%so", w), block_points, blocks));
 }
+static bool is_grouped(const struct taps *t, const struct taps_tile *tile) { return tile->group > tile->vectors * t->lanes; }
+/* Tiles whose sums stay in registers for all images. */
+static const char *tile_text(const struct taps *t, const struct taps_tile *tile, const char *taps, const char *tasks) {
+  const char *m = t->words.of[t->c->lanes], *own = tile->is_whole ? "" : arena_printf(t->n->arena, " cut %s;", t->words.of[t->high]);
+  return arena_printf(t->n->arena, "%s split %s %lld -> %so %si; order %s %s %si; sink %s %si under%s in register", own, m,
+                      (long long)(tile->vectors * t->lanes), m, m, tasks, taps, m, taps, m,
+                      axis_words_list(&t->words, t->c->par_count, t->c->axis_count));
+}
+/* Groups of them, whose sums stay there for a row. */
+static const char *group_text(const struct taps *t, const struct taps_tile *tile, const char *taps) {
+  const char *m = t->words.of[t->c->lanes];
+  return arena_printf(t->n->arena,
+                      " split %s %lld -> %sg %sr; split %sr %lld -> %so %si; order %sg %so %s %si; sink %so %s %si under%s in stack; "
+                      "sink %s %si under %s in register",
+                      m, (long long)tile->group, m, m, m, (long long)(tile->vectors * t->lanes), m, m, m, m, taps, m, m, taps, m,
+                      axis_words_list(&t->words, t->c->par_count, t->wide), taps, m, t->words.of[t->wide]);
+}
 static const char *steps_text(const struct taps *t, const struct taps_tile *tile) {
   struct arena *a = t->n->arena;
   const struct contraction *c = t->c;
   const char *m = t->words.of[c->lanes], *y = t->words.of[t->rows], *n = t->words.of[c->par_count];
   const char *taps = tile->is_whole ? arena_printf(a, "%s %s", y, t->words.of[t->columns]) : t->words.of[t->columns];
-  const char *tasks = tile->is_whole ? arena_printf(a, "%so", m) : arena_printf(a, "%s %so", y, m);
-  const char *own = tile->is_whole ? "" : arena_printf(a, " cut %s;", t->words.of[t->high]);
+  const char *tasks = is_grouped(t, tile) ? arena_printf(a, "%sg", m)
+                    : tile->is_whole      ? arena_printf(a, "%so", m)
+                                          : arena_printf(a, "%s %so", y, m);
+  const char *order = is_grouped(t, tile) ? group_text(t, tile, taps) : tile_text(t, tile, taps, tasks);
   const char *stage =
     tile->is_staged ? arena_printf(a, "; stage %s at %s by .1 .2 %si -> ph pw pm", contraction_buffer(c, 0)->name, n, m) : "";
-  const char *text = arena_printf(a, "%s;%s split %s %lld -> %so %si; order %s %s %si; sink %s %si under%s in register%s",
-                                  axis_words_begin(&t->words), own, m, (long long)(tile->vectors * t->lanes), m, m, tasks, taps, m, taps, m,
-                                  axis_words_list(&t->words, c->par_count, c->axis_count), stage);
-  return arena_printf(a, "%s%s; run %s tasks; run %s %si unroll; run %si%s lanes", text, cuts_text(t, tile->block, tile->is_whole), tasks,
-                      taps, t->words.of[t->wide], m, tile->is_staged ? " pm" : "");
+  return arena_printf(a, "%s;%s%s%s; run %s tasks; run %s %si unroll; run %si%s lanes", axis_words_begin(&t->words), order, stage,
+                      cuts_text(t, tile->block, tile->is_whole), tasks, taps, t->words.of[t->wide], m, tile->is_staged ? " pm" : "");
 }
 
 /* ---- how large the tiles are ---- */
@@ -116,20 +135,29 @@ static double terms_of(const struct taps *t) {
   const struct contraction_axis *images = &t->c->axes[t->c->par_count];
   return (double)(images->extent < 1 ? 1 : images->extent) * (double)(t->c->axes[t->high].extent * t->c->axes[t->wide].extent);
 }
+static double places_of(const struct taps *t) {
+  return (double)(apart(t, t->wide) / apart(t, t->columns) * (apart(t, t->high) / apart(t, t->rows))) + 1;
+}
+/* Of all images of both factors. */
+static double bytes_of(const struct taps *t) { return terms_of(t) * places_of(t) * (double)(t->width * (int64_t)dtype_size(t->c->dtype)); }
 /* Of one tile. */
 static double cycles_of(const struct taps *t, const struct taps_tile *tile) {
   int64_t columns = t->c->axes[t->columns].extent, rows = tile->is_whole ? t->c->axes[t->rows].extent : 1, bytes = dtype_size(t->c->dtype);
   double vectors = (double)tile->vectors, across = (double)(apart(t, t->wide) / apart(t, t->columns));
-  double down = (double)(apart(t, t->high) / apart(t, t->rows)), kept = (double)columns - across;
-  double reach = ((double)(tile->block - 1) * across + (double)columns) / (double)tile->block, places = across * down + 1;
+  double kept = (double)columns - across;
+  double reach = ((double)(tile->block - 1) * across + (double)columns) / (double)tile->block;
   const struct taps_work work = {.sums = (double)(rows * columns) * vectors,
                                  .held = ((double)rows * (kept > 0 ? kept : 0) + 1) * vectors,
                                  .loads = ((double)rows * reach + 1) * vectors,
                                  .terms = terms_of(t),
                                  .vectors = vectors,
-                                 .places = places,
+                                 .places = places_of(t),
                                  .apart = (double)(t->width * bytes),
-                                 .bytes = terms_of(t) * places * (double)(t->width * bytes),
+                                 .bytes = bytes_of(t),
+                                 .part = tile->group < t->width ? (double)tile->group / (double)t->width : 1,
+                                 .rows = rows,
+                                 .wide = (double)t->c->axes[t->wide].extent,
+                                 .is_grouped = is_grouped(t, tile),
                                  .is_staged = tile->is_staged};
   return depthwise_filter_cycles(t->n->machine, &work);
 }
@@ -143,14 +171,24 @@ static bool may_stage(const struct taps *t, const struct taps_tile *tile) {
   return tile->is_whole && image->rank == 4 && image->dims[1] > 0 && image->dims[2] > 0 && t->width % (tile->vectors * t->lanes) == 0 &&
          (double)(image->dims[1] * image->dims[2] * bytes) <= STAGED_SHARE * (double)t->n->machine->bytes[LEVEL_L1];
 }
+/* Channels of a task that reads images row by row: as many as leave each core one. */
+static int64_t group_of(const struct taps *t, const struct taps_tile *tile) {
+  int64_t cores = t->n->machine->cores ? t->n->machine->cores : CORES_USUAL, each = tile->vectors * t->lanes;
+  return tile->is_whole && taps_are_far(t->n->machine, bytes_of(t)) ? divide_up(divide_up(t->width, each), cores) * each : each;
+}
 static void propose(const struct taps *t, int64_t vectors, struct candidates *out) {
   int64_t columns = t->c->axes[t->columns].extent, rows = t->c->axes[t->rows].extent;
   int64_t most = (int64_t)t->n->machine->registers * SUMS_SHARE;
-  struct taps_tile tile = {.vectors = vectors, .block = block_of(t), .is_whole = rows * columns * vectors <= most};
+  struct taps_tile tile = {
+    .vectors = vectors, .group = vectors * t->lanes, .block = block_of(t), .is_whole = rows * columns * vectors <= most};
   int64_t tasks = divide_up(t->width, vectors * t->lanes) * (tile.is_whole ? 1 : rows);
   if ((tile.is_whole ? rows : 1) * columns * vectors > most || (tasks == 1 && vectors > 1))
     return;
   propose_tile(t, &tile, tasks, out);
+  struct taps_tile grouped = tile;
+  grouped.group = group_of(t, &tile);
+  if (is_grouped(t, &grouped))
+    propose_tile(t, &grouped, tasks, out);
   tile.is_staged = may_stage(t, &tile);
   if (tile.is_staged)
     propose_tile(t, &tile, tasks, out);

@@ -646,12 +646,21 @@ double depthwise_tile_cycles(const struct machine *machine, int64_t rows, int64_
 double depthwise_filter_plain_cycles(const struct machine *machine, double vectors, double terms) {
   return vectors * terms / machine->fma_rate / TESTED_FILTER_SHARE;
 }
+bool taps_are_far(const struct machine *machine, double bytes) {
+  return bytes > (double)machine->bytes[LEVEL_L2] * rates_of(machine)->taps_far;
+}
+/* Of sums that wait row by row, and of the rows of an image that L2 gives for each row of taps anew. */
+static double taps_waiting_cycles(const struct machine *machine, const struct taps_work *work) {
+  double again = (double)(work->rows - 1) * work->vectors * (double)machine->vector_bytes / machine->bandwidth[LEVEL_L2] * AHEAD_SHARE;
+  return work->is_grouped ? 2 * work->sums / machine->loads / work->wide + again : 0;
+}
 /* Parts of pairs are lost sooner. An image that is copied has its pixels one behind the other. */
 static double taps_far_cycles(const struct machine *machine, const struct taps_work *work) {
-  int level = work->bytes > (double)machine->bytes[LEVEL_L2] ? LEVEL_L3 : LEVEL_L2;
+  int level = taps_are_far(machine, work->bytes) ? LEVEL_L3 : LEVEL_L2;
   double pairs = work->vectors * (double)machine->vector_bytes / PAIR_BYTES, lone = HALF_PAGE * (pairs < 1 ? pairs : 1);
-  double far = pixels_cycles(machine, work->places, work->vectors, level, work->apart >= lone && !work->is_staged);
-  return far + (work->is_staged ? (work->places - 1) * work->vectors * STAGED_CYCLES : 0);
+  double far = pixels_cycles(machine, work->places, work->vectors, level, work->apart >= lone && !work->is_staged && !work->is_grouped);
+  far *= level == LEVEL_L3 ? pow(work->part, -rates_of(machine)->taps_parted) : 1;
+  return far + taps_waiting_cycles(machine, work) + (work->is_staged ? (work->places - 1) * work->vectors * STAGED_CYCLES : 0);
 }
 double depthwise_filter_cycles(const struct machine *machine, const struct taps_work *work) {
   double spilled = work->sums + work->held - (double)machine->registers;

@@ -212,16 +212,22 @@ double depthwise_tile_cycles(const struct machine *machine, int64_t rows, int64_
 double depthwise_filter_plain_cycles(const struct machine *machine, double vectors, double terms);
 /* One by tiles, each of all pixels for some vectors of channels. */
 struct taps_work {
-  double sums;    /* vectors that are summed up */
-  double held;    /* vectors that a turn keeps for the next one, beside these */
-  double loads;   /* vectors that are loaded for a term of all sums */
-  double terms;   /* of each sum */
-  double vectors; /* that lie side by side in a pixel */
-  double places;  /* pixels of both factors that come with a term */
-  double apart;   /* bytes between pixels */
-  double bytes;   /* of all images of both factors */
-  bool is_staged; /* the image's part is copied before it is read */
+  double sums;     /* vectors that are summed up */
+  double held;     /* vectors that a turn keeps for the next one, beside these */
+  double loads;    /* vectors that are loaded for a term of all sums */
+  double terms;    /* of each sum */
+  double vectors;  /* that lie side by side in a pixel */
+  double places;   /* pixels of both factors that come with a term */
+  double apart;    /* bytes between pixels */
+  double bytes;    /* of all images of both factors */
+  double part;     /* of a pixel, that is read before the next part */
+  int64_t rows;    /* of taps, which all meet a pixel of the image */
+  double wide;     /* a row's terms */
+  bool is_grouped; /* sums wait for the other vectors of their part in each row */
+  bool is_staged;  /* the image's part is copied before it is read */
 };
 double depthwise_filter_cycles(const struct machine *machine, const struct taps_work *work);
+/* Whether images of so many bytes come from beyond L2. */
+bool taps_are_far(const struct machine *machine, double bytes);
 
 #endif

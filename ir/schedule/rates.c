@@ -17,6 +17,9 @@ static const struct tile narrow_tiles[] = {TILE(2, 4, 4.6), TILE(4, 3, 6.6), TIL
 
 /* What is alike for 512-bit vectors. */
 #define WIDE .turned_square = 0.3, .filter_pixel = DBL_MAX, .filter_crowded = 1
+/* Far images of a depthwise filter. */
+#define TAPS_PARTED(power, from) .taps_parted = power, .taps_far = from
+#define TAPS_WHOLE TAPS_PARTED(0, 1) /* not measured */
 /* What is usual. */
 #define USUAL .pages = 1536, .stream_least = 0.25, .stream_most = 4, .stream_row = 1024, .pages_stream = true, .streamed_share = 0.8
 /* Two multiply-adds a cycle, of a mesh that brings a far line in nine cycles, and in sixteen one that lies a page behind the one before. */
@@ -27,7 +30,7 @@ static const struct tile narrow_tiles[] = {TILE(2, 4, 4.6), TILE(4, 3, 6.6), TIL
                .block_line = {7.4, 15, 18.5}, .narrow_share = 0.97, .block_turned = 0.02, .block_rows = {0.4, 1}, .ends = {0.13, 0.1},   \
                .turned_split = 0.35, .turned_share = 0.85, .turned_store = 0.7, .turned_far = 0.11, .crossed_square = 95,                \
                .conv_apart = 0.89, .conv_second = 0.1, .conv_strip = 0.85, .filter_near = 0.53, .filter_parts = 1.2, .filter_far = 0.15, \
-               .filter_stream = 0.84, .filter_apart = 0.9, .filter_line = {6, 14}
+               .filter_stream = 0.84, .filter_apart = 0.9, .filter_line = {6, 14}, TAPS_PARTED(0.4, 0.5)
 static const struct rates two_wide = {MESHED,
                                       .plain_rows = 8,
                                       .tiles = wide_tiles,
@@ -55,6 +58,7 @@ static const struct rates held_wide = {MESHED,
                                        .turned_copy = 3,
                                        .conv_pair = {13, 16}};
 static const struct rates fed_wide = {WIDE,
+                                      TAPS_WHOLE,
                                       USUAL,
                                       .plain_rows = 8,
                                       .turned_copy = 1.2,
@@ -94,6 +98,7 @@ static const struct rates fed_wide = {WIDE,
                                       .conv_pair = {8.5, 15},
                                       .conv_strip = 1};
 static const struct rates one_wide = {WIDE,
+                                      TAPS_WHOLE,
                                       .plain_rows = 8,
                                       .tiles = wide_tiles,
                                       .turned_copy = 1.2,
@@ -139,6 +144,7 @@ static const struct rates one_wide = {WIDE,
                                       .filter_stream = 0.93, /* not used */
                                       .filter_apart = 0.62};
 static const struct rates narrow = {USUAL,
+                                    TAPS_WHOLE,
                                     .tiles = narrow_tiles,
                                     .unaligned = 1,
                                     .far_step = 1,

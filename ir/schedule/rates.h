@@ -75,6 +75,9 @@ struct rates {
   double conv_pair[2]; /* two lines of it from beyond L2, and of multiples of 1 KB apart */
   double conv_strip;   /* of the rate of a strip that is copied, where it is more than half of L2 */
 
+  double taps_parted; /* with which power a far pixel of a depthwise filter's images takes longer, where a part of it is read at a time; */
+  double taps_far;    /* of L2, images that are far */
+
   /* filters */
   double filter_near, filter_parts, filter_far; /* in place: of factors in so many L2, and of others */
   double filter_stream;                         /* of the rate of tiles in the first cache, from beyond it */
