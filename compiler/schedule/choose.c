@@ -328,6 +328,26 @@ int schedule_shared_loops(const struct kernel *k, const struct machine *machine,
   return joined_steps(k, machine, arena, &shared) ? shared : 0;
 }
 
+#define ROW_LOOPS 2   /* of a turn: places and channels */
+#define TURNS_LEAST 8 /* which threads share */
+/* Whether those whose number is known are as many. */
+static bool has_turns(const struct kernel *k, int shared) {
+  int64_t turns = 1, each;
+  for (const struct stmt *s = k->body; shared > 0 && turns < TURNS_LEAST; s = s->body, shared--)
+    if (expr_is_const(k, s->value, &each))
+      turns *= each < TURNS_LEAST ? each : TURNS_LEAST;
+  return turns >= TURNS_LEAST;
+}
+/* Of plain nests that store the phases of one result: they share the loops around their rows, as all read the same rows of what is strided.
+ * NULL: they are none. */
+static const char *phases_steps(const struct kernel *k, const struct machine *machine, struct arena *arena) {
+  struct kernel_uses uses;
+  const struct nest n = nest_first(k, &uses, machine, arena);
+  int shared = k->body && k->body->next ? common_loops(k) - ROW_LOOPS : 0;
+  const char *text = arena_printf(arena, "join %d", shared);
+  return shared > 0 && has_turns(k, shared) && nest_allows(&n, text) ? text : NULL;
+}
+
 status schedule_choose(const struct kernel *k, const struct machine *machine, struct tuner *tuner, struct arena *arena, const char **out) {
   struct kernel_uses uses;
   int shared;
@@ -345,6 +365,7 @@ status schedule_choose(const struct kernel *k, const struct machine *machine, st
     if (best.steps)
       *out = *out ? arena_printf(arena, "%s; %s", *out, best.steps) : best.steps;
   }
+  *out = *out ? *out : phases_steps(k, machine, arena);
   return OK;
 }
 status schedule_make(const struct kernel *k, const struct machine *machine, struct tuner *tuner, struct arena *arena, const char **steps,

@@ -5,19 +5,32 @@
  *
  * A turn of the shared loops may read of what the nests store only what it stored itself: each buffer that one nest stores and another one
  * uses has the shared loops as the indices of its first dimensions, everywhere. Scratch of which that is true is what one turn writes, on
- * the stack. */
+ * the stack. Or nobody reads it, and no two nests store the same element: the phases of a strided result, d[2i] and d[2i+1]. */
 #include <stdlib.h>
 
 #include "ir/schedule/schedule_rewrite.h"
 
+/* All values of an index: `rest`, and any multiples of `step` more; 0: `rest` alone. */
+struct residue {
+  int64_t step, rest;
+};
+/* Where a nest stores. */
+struct place {
+  uint32_t buffer;
+  int nest, count;
+  struct residue index[LIMIT_RANK];
+};
 struct joining {
   struct kernel *k;
   int count;                   /* shared loops */
   uint32_t shared[LIMIT_RANK]; /* their variables */
+  int nests;                   /* up to now */
+  VEC(struct place) places;
   /* by buffer */
   bool *uses;    /* a nest up to now uses it, */
   bool *mixed;   /* several do */
   bool *stores;  /* one stores it */
+  bool *loads;   /* one loads it */
   bool *aligned; /* the shared loops are its first indices */
 };
 
@@ -86,13 +99,55 @@ static void see_element(struct joining *j, uint32_t buffer, const expr_id *index
   j->uses[buffer] = true;
   j->aligned[buffer] = j->aligned[buffer] && begins_with_shared(j, index, count);
 }
+static int64_t common_step(int64_t a, int64_t b) {
+  while (b) {
+    int64_t rest = a % b;
+    a = b;
+    b = rest;
+  }
+  return a < 0 ? -a : a;
+}
+#define RESIDUE_DEPTH 12 /* of an index: longer ones are any number */
+static struct residue residue_of(const struct kernel *k, expr_id e, int depth) {
+  const struct expr *x = expr_get(k, e);
+  const struct residue any = {1, 0};
+  if (x->op == SCALAR_CONST)
+    return (struct residue){0, x->imm};
+  if ((x->op != SCALAR_ADD && x->op != SCALAR_SUB && x->op != SCALAR_MUL) || depth == RESIDUE_DEPTH)
+    return any;
+  struct residue a = residue_of(k, expr_operand(k, e, 0), depth + 1), b = residue_of(k, expr_operand(k, e, 1), depth + 1), out;
+  if (x->op == SCALAR_MUL && a.step && b.step)
+    return any;
+  if (x->op == SCALAR_MUL) { /* one is a number */
+    int64_t by = a.step ? b.rest : a.rest, step = a.step ? a.step : b.step, rest = a.step ? a.rest : b.rest;
+    bool fits = !__builtin_mul_overflow(step, by, &out.step) && !__builtin_mul_overflow(rest, by, &out.rest) && out.step != INT64_MIN;
+    return fits ? out : any;
+  }
+  out.step = common_step(a.step, b.step);
+  bool over = x->op == SCALAR_ADD ? __builtin_add_overflow(a.rest, b.rest, &out.rest) : __builtin_sub_overflow(a.rest, b.rest, &out.rest);
+  return over ? any : out;
+}
+static bool residues_meet(struct residue a, struct residue b) {
+  int64_t step = common_step(a.step, b.step), apart;
+  if (__builtin_sub_overflow(a.rest, b.rest, &apart))
+    return true;
+  return step ? apart % step == 0 : apart == 0;
+}
+static void see_place(struct joining *j, const struct stmt *s) {
+  struct place at = {.buffer = s->buffer, .nest = j->nests, .count = s->index_count};
+  for (int i = 0; i < at.count; i++)
+    at.index[i] = residue_of(j->k, s->index[i], 0);
+  vec_push(&j->places, at);
+}
 static void see_expr(struct joining *j, expr_id e, bool *seen) {
   const struct expr *x = expr_get(j->k, e);
   if (e == NO_EXPR || seen[e])
     return;
   seen[e] = true;
-  if (x->op == SCALAR_LOAD)
+  if (x->op == SCALAR_LOAD) {
     see_element(j, (uint32_t)x->imm, &j->k->operands.items[x->first], x->count);
+    j->loads[x->imm] = true;
+  }
   for (int i = 0; i < x->count; i++)
     see_expr(j, expr_operand(j->k, e, i), seen);
 }
@@ -104,6 +159,7 @@ static void see_block(struct joining *j, const struct stmt *s, bool *seen) {
       see_expr(j, used[i], seen);
     if (s->kind == STMT_STORE) {
       see_element(j, s->buffer, s->index, s->index_count);
+      see_place(j, s);
       j->stores[s->buffer] = true;
     }
     see_block(j, s->body, seen);
@@ -123,11 +179,28 @@ static void see_nest(struct joining *j, const struct stmt *s) {
   free(j->uses);
   free(seen);
   j->uses = before;
+  j->nests++;
+}
+static bool places_meet(const struct place *a, const struct place *b) {
+  for (int i = 0; i < a->count; i++)
+    if (!residues_meet(a->index[i], b->index[i]))
+      return false;
+  return true;
+}
+/* Whether nobody reads the buffer, and nests store different elements of it. */
+static bool is_apart(const struct joining *j, uint32_t buffer) {
+  for (uint32_t a = 0; a < j->places.count; a++)
+    for (uint32_t b = 0; b < a; b++) {
+      const struct place *x = &j->places.items[a], *y = &j->places.items[b];
+      if (x->buffer == buffer && y->buffer == buffer && x->nest != y->nest && places_meet(x, y))
+        return false;
+    }
+  return !j->loads[buffer];
 }
 static status check_turns(const struct joining *j) {
   for (uint32_t b = 0; b < j->k->buffers.count; b++)
-    if (j->mixed[b] && j->stores[b] && !j->aligned[b])
-      return REFUSED("a turn may read of buffer %s what another one stores", j->k->buffers.items[b].name);
+    if (j->mixed[b] && j->stores[b] && !j->aligned[b] && !is_apart(j, b))
+      return REFUSED("a turn may use of buffer %s what another one stores", j->k->buffers.items[b].name);
   return OK;
 }
 
@@ -236,11 +309,14 @@ status step_join(struct kernel *k, const struct step *s) {
     return REFUSED("at the top of the kernel is one nest alone");
   j.uses = flags(k, false);
   j.stores = flags(k, false);
+  j.loads = flags(k, false);
   j.mixed = flags(k, false);
   j.aligned = flags(k, true);
   status result = join_nests(&j, &made);
   free(j.uses);
   free(j.stores);
+  free(j.loads);
+  vec_free(&j.places);
   free(j.mixed);
   free(j.aligned);
   if (result == OK)

@@ -75,6 +75,16 @@ static const char of_images[] = "kernel of_images(in a: f32[n0,n1,5], out b: f32
 static const char backward[] = "kernel backward(in a: f32[4,5], out b: f32[4,5], scratch c: f32[4,5]) {"
                                " par i0 < 4 { par i1 < 5 { c[i0,i1] = neg(a[i0,i1]) } }"
                                " par i2 < 4 { par i3 < 5 { b[i2,i3] = c[sub(3, i2),i3] } } }";
+/* The phases of a result: even and odd rows; rows of which the second nest's are some of the first's; a row that it reads, too. */
+static const char phases[] = "kernel phases(in a: f32[2,3,5], out b: f32[2,6,5]) {"
+                             " par i0 < 2 { par i1 < 3 { par i2 < 5 { b[i0,mul(i1, 2),i2] = a[i0,i1,i2] } } }"
+                             " par i3 < 2 { par i4 < 3 { par i5 < 5 { b[i3,add(mul(2, i4), 1),i5] = neg(a[i3,i4,i5]) } } } }";
+static const char phases_meet[] = "kernel phases(in a: f32[2,3,5], out b: f32[2,9,5]) {"
+                                  " par i0 < 2 { par i1 < 3 { par i2 < 5 { b[i0,mul(i1, 2),i2] = a[i0,i1,i2] } } }"
+                                  " par i3 < 2 { par i4 < 3 { par i5 < 5 { b[i3,add(mul(3, i4), 1),i5] = neg(a[i3,i4,i5]) } } } }";
+static const char phases_read[] = "kernel phases(in a: f32[2,3,5], inout b: f32[2,6,5]) {"
+                                  " par i0 < 2 { par i1 < 3 { par i2 < 5 { b[i0,mul(i1, 2),i2] = a[i0,i1,i2] } } }"
+                                  " par i3 < 2 { par i4 < 3 { par i5 < 5 { b[i3,add(mul(2, i4), 1),i5] = b[i3,0,i5] } } } }";
 static const char uneven[] = "kernel uneven(in a: f32[4,5], out b: f32[4], out c: f32[n0,5]) sizes 1 {"
                              " par i0 < 4 { par i1 < 5 { b[i0] = a[i0,i1] } } par i2 < n0 { par i3 < 5 { c[i2,i3] = a[0,i3] } } }";
 

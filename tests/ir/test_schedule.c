@@ -522,6 +522,19 @@ static const struct result {
    "    }\n"
    "  }\n"
    "}\n"},
+  {phases, "join 2",
+   "kernel phases(in a: f32[2,3,5], out b: f32[2,6,5]) {\n"
+   "  par i0 < 2 tasks {\n"
+   "    par i1 < 3 tasks {\n"
+   "      par i2 < 5 {\n"
+   "        b[i0,mul(i1, 2),i2] = a[i0,i1,i2]\n"
+   "      }\n"
+   "      par i3 < 5 {\n"
+   "        b[i0,add(mul(2, i1), 1),i3] = neg(a[i0,i1,i3])\n"
+   "      }\n"
+   "    }\n"
+   "  }\n"
+   "}\n"},
   {handed_on, "join 2",
    "kernel handed(in a: f32[2,3,4], in b: f32[4,5], out c: f32[2,3,5], scratch d: f32[1,1,1], scratch e: f32[1,1]) {\n"
    "  par i0 < 2 tasks {\n"

@@ -164,7 +164,9 @@ static const struct refusal {
   {handed_on, "join 3", "does not begin with 3 loops of par"},
   {handed_on, "run i4 lanes; join 2", "does not begin with 2 loops of par"},
   {handed_on, "split i8 2 -> mo mi; join 2", "have not the same extent"},
-  {backward, "join 1", "a turn may read of buffer c what another one stores"},
+  {backward, "join 1", "a turn may use of buffer c what another one stores"},
+  {phases_meet, "join 2", "a turn may use of buffer b what another one stores"},
+  {phases_read, "join 2", "a turn may use of buffer b what another one stores"},
   {uneven, "join 1", "loops i0 and i2 have not the same extent"},
   {of_images, "join 2", "loop i1 has no constant extent"},
 };
