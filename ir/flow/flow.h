@@ -66,7 +66,7 @@ struct flow_var {
   const struct panels *panels; /* pass layout: how it lies, in all entries; NULL: dense. Nodes read and assign it so */
   bool is_resource;            /* made by VarHandleOp: does not exist before its first assignment */
   bool is_sum;                 /* the model says that over several replicas it is the sum of what each has: metrics */
-  bool zero_initial;           /* starts initialised, with zeros (has_shape): state of an op, such as a random counter */
+  bool zero_initial;           /* starts initialised, with zeros (has_shape): an op's own, such as a random counter */
 };
 
 /* What a buffer of a kernel node is bound to. */

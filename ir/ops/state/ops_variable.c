@@ -25,8 +25,6 @@ status build_variable(struct op_call *c) {
                          .node = c->node->name,
                          .rank = -1,
                          .is_resource = OP_ROW(c, variable_row)->is_handle};
-  if (OP_ROW(c, variable_row)->is_temporary)
-    var.container = "tfc-temporary";
   if (shape) {
     if (shape->rank > LIMIT_RANK)
       return fail(UNIMPLEMENTED, "a variable of rank %d", shape->rank);
@@ -36,6 +34,10 @@ status build_variable(struct op_call *c) {
       var.dims[i] = shape->dims[i];
       var.has_shape = var.has_shape && var.dims[i] >= 0;
     }
+  }
+  if (OP_ROW(c, variable_row)->is_temporary) {
+    var.container = "tfc-temporary";
+    var.zero_initial = var.has_shape; /* TensorFlow's is whatever the memory holds */
   }
   c->out[0] = (struct bound){.var = op_find_var(c, &var) + 1};
   return OK;
