@@ -142,7 +142,7 @@ struct lower_request {
   const struct feed_size *feed_sizes; /* sizes that the graph leaves open and this lowering does not */
   uint32_t feed_size_count;
 };
-/* Whether the graph says the rank of a fed tensor. */
+/* Whether the graph says the rank of a fed tensor: its own or, of what a node computes, those of all placeholders before it. */
 bool lower_feed_has_rank(const struct graph *graph, struct edge feed);
 /* What a lowering works with, and what is assumed in it. */
 struct lower_options {

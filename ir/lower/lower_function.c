@@ -1,4 +1,5 @@
 /* lower_function.c: the shape of what is fed, and calls of library functions. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "ir/graph/attr_hash.h"
@@ -109,9 +110,22 @@ static const struct attr_shape *said_shape(const struct graph *graph, const stru
   return shape ? shape : node_output_shape(node, port);
 }
 
+/* Whether what a node computes has the rank of placeholders: at least one that it needs has none that the graph says. */
+static bool is_behind_open(const struct graph *graph, struct edge edge) {
+  struct lower_request r = {.graph = graph, .fetches = &edge, .fetch_count = 1};
+  bool *needed = calloc(graph->nodes.count + 1, sizeof *needed);
+  bool found = !needed || lower_mark_needed(&r, needed) != OK;
+  for (uint32_t i = 0; i < graph->nodes.count && !found; i++) {
+    const struct node *n = &graph->nodes.items[i];
+    found = needed[i] && strcmp(n->op, "Placeholder") == 0 && !said_shape(graph, n, 0);
+  }
+  free(needed);
+  return found;
+}
+
 bool lower_feed_has_rank(const struct graph *graph, struct edge feed) {
   const struct node *node = &graph->nodes.items[feed.node];
-  return !is_placeholder(node) || said_shape(graph, node, feed.port);
+  return said_shape(graph, node, feed.port) || (!is_placeholder(node) && !is_behind_open(graph, feed));
 }
 
 status lower_feed_shape(struct lower *lw, const struct graph *graph, struct edge feed, int *rank, dim *dims) {
