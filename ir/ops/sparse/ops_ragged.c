@@ -256,8 +256,9 @@ status build_ragged_to_tensor(struct op_call *c) {
 
 /* ---- RaggedGather ---- */
 
-/* Rows picked[0 .. n) of splits: their own splits, and the numbers of their children. */
-static status gather_level(struct op_call *c, value_id splits, uint32_t output, value_id *picked, dim *n) {
+/* Rows picked[0 .. n) of splits: their own splits, and the numbers of their children. The row that a scalar names has no splits of its
+ * own: output -1. */
+static status gather_level(struct op_call *c, value_id splits, int output, value_id *picked, dim *n) {
   struct flow_value s = *op_value(c, splits);
   dim rows = dim_sub(op_dims(c), s.dims[0], op_dim(c, 1)), after = op_add(c, *n, op_dim(c, 1)), total;
   struct kb kb;
@@ -279,7 +280,8 @@ static status gather_level(struct op_call *c, value_id splits, uint32_t output, 
   kb_store(&kb, out, &next, real_element(expr_cast(kb.k, s.dtype, kb_get(&kb, end))));
   kb_close(&kb, 1);
   kb_store(&kb, sum, NULL, real_element(kb_get(&kb, end)));
-  op_set_output(c, output, kb_value(&kb, out));
+  if (output >= 0)
+    op_set_output(c, (uint32_t)output, kb_value(&kb, out));
   value_id v = kb_value(&kb, sum);
   TRY(kb_finish_guarded(&kb));
   TRY(op_bound_dims(c, v, 1, &total));
@@ -320,11 +322,11 @@ status build_ragged_gather(struct op_call *c) {
   TRY(op_input(c, (uint32_t)count, &v));
   TRY(op_input(c, (uint32_t)count + 1, &indices));
   struct flow_value x = *op_value(c, v), i = *op_value(c, indices);
-  if (i.rank < 1 || x.rank < 1)
-    return fail(UNIMPLEMENTED, "indices of rank 0");
+  if (x.rank < 1)
+    return fail(INVALID_ARGUMENT, "params.dense_values must have at least one dimension");
   dim n = op_count(c, i.rank, i.dims);
   picked = op_alias(c, indices, i.dtype, 1, &n);
-  uint32_t output = (uint32_t)i.rank - 1;
+  int output = i.rank - 1;
   for (int level = 0; level < count; level++) {
     TRY(op_input(c, (uint32_t)level, &splits));
     if (op_value(c, splits)->rank != 1)
@@ -332,7 +334,7 @@ status build_ragged_gather(struct op_call *c) {
     for (int d = 1; level == 0 && d < i.rank; d++)
       TRY(even_splits(c, &i, op_value(c, splits)->dtype, d));
     TRY(op_require_le(c, op_dim(c, 1), op_value(c, splits)->dims[0], "Ragged splits need at least %d element, not %d"));
-    TRY(gather_level(c, splits, output + (uint32_t)level, &picked, &n));
+    TRY(gather_level(c, splits, output + level, &picked, &n));
   }
   struct kb guard;
   guard_begin(&guard, c);
@@ -343,6 +345,6 @@ status build_ragged_gather(struct op_call *c) {
   kb_close(&guard, 1);
   TRY(guard_finish(&guard));
   TRY(op_pick_rows(c, v, picked, op_dim(c, 0), n, &out));
-  op_set_output(c, output + (uint32_t)count, out);
+  op_set_output(c, (uint32_t)(output + count), out);
   return OK;
 }
