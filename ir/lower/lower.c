@@ -321,6 +321,16 @@ static void note_effect(struct lower *lw, struct frame *fr, const struct op_call
   }
 }
 
+static void note_probed(struct lower *lw, const struct frame *fr, uint32_t index) {
+  struct shape_probe *probe = lw->walk.probe;
+  if (!probe || fr->graph != probe->graph || probe->edge.node != index || !fr->bound[index][probe->edge.port].value)
+    return;
+  const struct flow_value *v = &lw->walk.flow->values.items[fr->bound[index][probe->edge.port].value];
+  probe->found = true;
+  probe->rank = v->rank;
+  memcpy(probe->dims, v->dims, sizeof *v->dims * (size_t)v->rank);
+}
+
 status frame_lower_node(struct lower *lw, struct frame *fr, uint32_t index) {
   const struct node *node = &fr->graph->nodes.items[index];
   struct op_call c = {.lw = lw, .node = node, .in_count = node->input_count, .out_count = node->output_count};
@@ -361,6 +371,7 @@ status frame_lower_node(struct lower *lw, struct frame *fr, uint32_t index) {
         outputs[i].guards = c.guards;
     }
   fr->lowered[index] = true;
+  note_probed(lw, fr, index);
   if (c.effect)
     note_effect(lw, fr, &c, index);
   vec_free(&c.controls);

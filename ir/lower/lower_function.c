@@ -42,6 +42,24 @@ static status bind_placeholders(struct lower *trial, const bool *needed, bool lo
   return OK;
 }
 
+static status probed_shape(struct lower *trial, int *rank, dim *dims) {
+  const struct shape_probe *probe = trial->walk.probe;
+  const struct node *node = &probe->graph->nodes.items[probe->edge.node];
+  const struct bound *bound = trial->walk.frame->bound[probe->edge.node];
+  value_id v;
+  if (!bound) {
+    *rank = probe->rank;
+    memcpy(dims, probe->dims, sizeof *dims * (size_t)probe->rank);
+    return probe->found ? OK : fail(UNIMPLEMENTED, "%s (%s): its shape is not known while compiling", node->name, node->op);
+  }
+  struct bound b = bound[probe->edge.port];
+  struct op_call c = {.lw = trial, .node = node, .in = &b, .in_count = 1};
+  TRY(op_input(&c, 0, &v));
+  *rank = op_value(&c, v)->rank;
+  memcpy(dims, op_value(&c, v)->dims, sizeof *dims * (size_t)*rank);
+  return OK;
+}
+
 /* Lowers what is before an edge into a flow that is thrown away, to see its shape: constants, and new symbols. */
 static status try_edge(struct lower *trial, const struct graph *graph, struct edge edge, bool loose, int *rank, dim *dims) {
   struct lower_request r = {.graph = graph, .fetches = &edge, .fetch_count = 1};
@@ -56,17 +74,12 @@ static status try_edge(struct lower *trial, const struct graph *graph, struct ed
   trial->walk.frame->wanted = &edge;
   trial->walk.frame->wanted_count = 1;
   TRY(bind_placeholders(trial, needed, loose));
+  trial->walk.probe = &(struct shape_probe){.graph = graph, .edge = edge};
   TRY(frame_lower_nodes(trial, trial->walk.frame, order));
-  struct bound b = trial->walk.frame->bound[edge.node][edge.port];
-  struct op_call c = {.lw = trial, .node = &graph->nodes.items[edge.node], .in = &b, .in_count = 1};
-  value_id v;
-  TRY(op_input(&c, 0, &v));
-  *rank = op_value(&c, v)->rank;
-  for (int i = 0; i < *rank; i++) {
-    dims[i] = op_value(&c, v)->dims[i];
+  TRY(probed_shape(trial, rank, dims));
+  for (int i = 0; i < *rank; i++)
     if (!dim_is_const(trial->dims, dims[i], NULL))
-      dims[i] = op_new_symbol(&c);
-  }
+      dims[i] = op_new_symbol(&(struct op_call){.lw = trial});
   return OK;
 }
 

@@ -34,6 +34,15 @@ struct known_origin {
   struct origin value, of;
 };
 
+/* The output whose shape a trial asks for, as it was last lowered: it may lie inside of a loop. */
+struct shape_probe {
+  const struct graph *graph;
+  struct edge edge;
+  bool found;
+  int rank;
+  dim dims[LIMIT_RANK];
+};
+
 /* Where the walk is. */
 struct lower_walk {
   struct entry *entry;                 /* what is being made ... */
@@ -44,7 +53,8 @@ struct lower_walk {
   struct handed_on *handed_on;        /* what functions that run in the place of others give for their gradients, the last one first */
   uint32_t depth;                     /* of functions */
   uint32_t region_depth;              /* > 0: a failing check is not yet an error of the build */
-  uint32_t trial_depth;               /* of lowerings that only ask for a shape */
+  uint32_t trial_depth;               /* of lowerings that only ask for a shape: */
+  struct shape_probe *probe;          /* NULL: this is none */
   uint32_t alternative_depth;         /* of conditions on which the rank of an input depends */
   bool as_written;                    /* every call runs the function that it names (lower_implementation.c) */
   struct dataset_functions *datasets; /* while those of an iterator are collected (ops/host/ops_dataset.c) */
