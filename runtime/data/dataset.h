@@ -79,6 +79,7 @@ int64_t dataset_size(const struct dataset *dataset);
 /* For a kind's `size`. */
 int64_t dataset_size_of_source(const struct dataset *dataset); /* as many as its first source has */
 int64_t dataset_size_kept(const struct dataset *dataset);      /* so, if its attribute preserve_cardinality says so; else unknown */
+int64_t dataset_size_infinite(const struct dataset *dataset);  /* infinite, if its first source is; else unknown */
 int64_t dataset_size_repeated(const struct dataset *dataset, int64_t count);
 int64_t dataset_size_batched(const struct dataset *dataset, int64_t size, bool drops);
 int64_t dataset_size_sum(int64_t a, int64_t b); /* these wrap, as TensorFlow's do */

@@ -30,12 +30,13 @@ struct interleave_state {
 struct interleave_inputs {
   const char *op;
   uint32_t cycle, block, at_once, buffer;
+  bool may_choose; /* a cycle_length of -1: as TensorFlow's AUTOTUNE likes it */
 };
 static const struct interleave_inputs input_places[] = {
-  {"FlatMapDataset", NONE, NONE, NONE, NONE},     {"InterleaveDataset", 0, 1, NONE, NONE},
-  {"ParallelInterleaveDataset", 0, 1, NONE, 3},   {"LegacyParallelInterleaveDatasetV2", 0, 1, NONE, 2},
-  {"ParallelInterleaveDatasetV2", 0, 1, 2, NONE}, {"ParallelInterleaveDatasetV3", 0, 1, 2, NONE},
-  {"ParallelInterleaveDatasetV4", 0, 1, 4, 2},
+  {"FlatMapDataset", NONE, NONE, NONE, NONE, false},    {"InterleaveDataset", 0, 1, NONE, NONE, true},
+  {"ParallelInterleaveDataset", 0, 1, NONE, 3, false},  {"LegacyParallelInterleaveDatasetV2", 0, 1, NONE, 2, false},
+  {"ParallelInterleaveDatasetV2", 0, 1, 2, NONE, true}, {"ParallelInterleaveDatasetV3", 0, 1, 2, NONE, true},
+  {"ParallelInterleaveDatasetV4", 0, 1, 4, 2, true},
 };
 
 static const struct interleave_inputs *inputs_of(const struct dataset *d) {
@@ -181,8 +182,7 @@ static status interleave_check(const struct dataset *d) {
   TRY(input_at(d, in->block, "block_length", 1, &block));
   TRY(input_at(d, in->at_once, "num_parallel_calls", -1, &at_once));
   TRY(input_at(d, in->buffer, "buffer_output_elements", -1, &buffer));
-  bool may_choose = in->at_once != NONE; /* -1: AUTOTUNE */
-  if (cycle < 1 && !(may_choose && cycle == -1))
+  if (cycle < 1 && !(in->may_choose && cycle == -1))
     return fail(INVALID_ARGUMENT, "`cycle_length` must be > 0");
   if (block < 1)
     return fail(INVALID_ARGUMENT, "`block_length` must be > 0");
@@ -198,11 +198,6 @@ static status interleave_check(const struct dataset *d) {
   return cycle <= CYCLE_MAX ? OK : fail(UNIMPLEMENTED, "a cycle_length of %lld", (long long)cycle);
 }
 
-/* Of an infinite source, infinite (of those that are parallel, as in TensorFlow); else nobody knows how many elements each dataset has. */
-static int64_t infinite_size(const struct dataset *d) {
-  return dataset_size_of_source(d) == DATASET_INFINITE ? DATASET_INFINITE : DATASET_UNKNOWN;
-}
-
 #define INTERLEAVE(op, how_many) \
   { op, sizeof(struct interleave_state), interleave_next, interleave_stop, interleave_check, .size = how_many }
 
@@ -211,8 +206,8 @@ const struct dataset_kind dataset_interleaves[] = {
   INTERLEAVE("InterleaveDataset", NULL),
   INTERLEAVE("ParallelInterleaveDataset", NULL),
   INTERLEAVE("LegacyParallelInterleaveDatasetV2", NULL),
-  INTERLEAVE("ParallelInterleaveDatasetV2", infinite_size),
-  INTERLEAVE("ParallelInterleaveDatasetV3", infinite_size),
-  INTERLEAVE("ParallelInterleaveDatasetV4", infinite_size),
+  INTERLEAVE("ParallelInterleaveDatasetV2", dataset_size_infinite),
+  INTERLEAVE("ParallelInterleaveDatasetV3", dataset_size_infinite),
+  INTERLEAVE("ParallelInterleaveDatasetV4", dataset_size_infinite),
   {0},
 };

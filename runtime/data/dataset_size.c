@@ -8,6 +8,10 @@ int64_t dataset_size_of_source(const struct dataset *dataset) {
   return dataset->source_count ? dataset_size(dataset->sources[0]) : DATASET_UNKNOWN;
 }
 
+int64_t dataset_size_infinite(const struct dataset *dataset) {
+  return dataset_size_of_source(dataset) == DATASET_INFINITE ? DATASET_INFINITE : DATASET_UNKNOWN;
+}
+
 int64_t dataset_size_kept(const struct dataset *dataset) {
   return host_attr_int(&dataset->words, "preserve_cardinality", 0) ? dataset_size_of_source(dataset) : DATASET_UNKNOWN;
 }
