@@ -227,7 +227,7 @@ static status reducer_next(struct cursor *c, const struct dataset_run *run, stru
 }
 
 const struct dataset_kind dataset_groups[] = {
-  {"GroupByWindowDataset", sizeof(struct group_state), group_next, group_stop, NULL, .size = NULL},
+  {"GroupByWindowDataset", sizeof(struct group_state), group_next, group_stop, NULL, .size = dataset_size_infinite},
   {"GroupByReducerDataset", sizeof(struct reducer_state), reducer_next, reducer_stop, reducer_check, .size = NULL},
   {0},
 };

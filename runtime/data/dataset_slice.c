@@ -271,6 +271,8 @@ static status dense_check(const struct dataset *d) {
   return d->inputs[1]->shape.rank == 1 ? OK : fail(INVALID_ARGUMENT, "row_shape must be a vector");
 }
 
+static int64_t dense_size(const struct dataset *d) { return dataset_size_batched(d, host_scalar_int(d->inputs[0]), false); }
+
 /* One more row: it must fit, or make the batch's shape larger. */
 static status dense_measure(const struct tensor *wanted, const struct tensor *row, int64_t *shape) {
   const int64_t *limits = wanted->data;
@@ -346,6 +348,6 @@ const struct dataset_kind dataset_slices[] = {
   {"RebatchDataset", sizeof(struct divide_state), divide_next, divide_stop, divide_check, .size = NULL},
   {"RebatchDatasetV2", sizeof(struct rebatch_state), rebatch_next, rebatch_stop, rebatch_check, .size = NULL},
   {"SparseTensorSliceDataset", sizeof(struct sparse_state), sparse_next, NULL, sparse_check, .components = 3, .size = sparse_size},
-  {"DenseToSparseBatchDataset", 0, dense_next, NULL, dense_check, .size = NULL},
+  {"DenseToSparseBatchDataset", 0, dense_next, NULL, dense_check, .size = dense_size},
   {0},
 };
