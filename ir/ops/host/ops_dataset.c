@@ -176,8 +176,10 @@ static int element_rank(struct op_call *c, const struct node *dataset, uint32_t 
   if (strstr(dataset->op, "DenseToSparseBatch"))
     return 1;
   const struct attr_func *func = function_at(dataset, "f");
-  if (func && strstr(dataset->op, "Map") && !is_op(dataset, "FlatMapDataset"))
-    return result_rank(c, dataset, func, i, depth);
+  if (func && strstr(dataset->op, "Map") && !is_op(dataset, "FlatMapDataset")) {
+    int rank = result_rank(c, dataset, func, i, depth);
+    return rank < 0 ? -1 : rank + (strstr(dataset->op, "MapAndBatch") != NULL);
+  }
   if (is_op(dataset, "ZipDataset"))
     for (uint32_t k = 0; k < dataset->input_count; k++) {
       const struct attr_value *types, *shapes;
