@@ -36,14 +36,19 @@ static expr_id compare_next(struct kb *kb, const struct side *x, const struct si
   return kb_get(kb, order);
 }
 
-/* Takes the side's next entry when `wanted`: its index goes to row `to`, its value to new locals, which are 0 otherwise. */
-static struct element take_entry(struct kb *kb, const struct side *side, expr_id wanted, uint32_t indices, expr_id to, enum dtype dtype) {
+/* Takes the side's next entry when `wanted`: its index goes to row `to`, its value to new locals, which are 0 otherwise. Of two that are
+ * added, TensorFlow lets indices lie beyond the shape. */
+static struct element take_entry(struct kb *kb, const struct side *side, bool is_sum, expr_id wanted, uint32_t indices, expr_id to,
+                                 enum dtype dtype) {
   struct element none = f_const_as(&kb->f, dtype, 0);
   bool complex = dtype_is_complex(dtype);
   uint32_t re = kb_local(kb, none.re), im = complex ? kb_local(kb, none.im) : 0;
   expr_id n = kb_get(kb, side->at), index[LIMIT_RANK];
   kb_if(kb, wanted);
-  kb_sparse_index_checked(kb, side->s, n, index);
+  if (is_sum)
+    kb_sparse_index(kb, side->s, n, index);
+  else
+    kb_sparse_index_checked(kb, side->s, n, index);
   for (int d = 0; d < side->s->rank; d++)
     kb_store(kb, indices, (expr_id[]){to, kb_int(kb, d)}, real_element(index[d]));
   struct element x = kb_load(kb, kb_in(kb, side->s->values), &n);
@@ -77,8 +82,8 @@ static status merge_entries(struct op_call *c, const struct sparse *a, const str
   expr_id more_x = kb_lt(&kb, kb_get(&kb, x.at), kb_dim(&kb, a->count)), more_y = kb_lt(&kb, kb_get(&kb, y.at), kb_dim(&kb, b->count));
   kb_while(&kb, kb_or(&kb, more_x, more_y));
   expr_id order = compare_next(&kb, &x, &y, more_x, more_y), to = kb_get(&kb, count);
-  struct element p = take_entry(&kb, &x, kb_le(&kb, order, zero), indices, to, dtype);
-  struct element q = take_entry(&kb, &y, kb_le(&kb, zero, order), indices, to, dtype), value = kb_combine(&kb, how, p, q);
+  struct element p = take_entry(&kb, &x, threshold, kb_le(&kb, order, zero), indices, to, dtype);
+  struct element q = take_entry(&kb, &y, threshold, kb_le(&kb, zero, order), indices, to, dtype), value = kb_combine(&kb, how, p, q);
   if (threshold) { /* only sums of two can fall below it */
     expr_id both = kb_eq(&kb, order, zero);
     value = f_select(&kb.f, real_element(both), value, f_select(&kb.f, real_element(kb_lt(&kb, order, zero)), p, q));
