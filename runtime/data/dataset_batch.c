@@ -204,6 +204,9 @@ static status padded_check(const struct dataset *d) {
   for (uint32_t i = 0; i < d->component_count && d->input_count >= 1 + 2 * d->component_count; i++) {
     if (d->inputs[1 + i]->shape.rank != 1)
       return fail(INVALID_ARGUMENT, "All padded shapes must be vectors");
+    for (int64_t k = 0; k < d->inputs[1 + i]->count; k++)
+      if (((const int64_t *)d->inputs[1 + i]->data)[k] < -1)
+        return fail(INVALID_ARGUMENT, "Dimension %lld must be >= -1", (long long)((const int64_t *)d->inputs[1 + i]->data)[k]);
     if (d->inputs[1 + d->component_count + i]->shape.rank != 0)
       return fail(INVALID_ARGUMENT, "All padding values must be scalars");
   }

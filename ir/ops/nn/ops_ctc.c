@@ -211,6 +211,8 @@ static status read_ctc(struct op_call *c, struct ctc *t) {
   t->dtype = x.dtype;
   t->times = x.dims[0], t->batch = x.dims[1], t->classes = x.dims[2], t->count = i.dims[0];
   TRY(op_require_le(c, op_dim(c, 1), t->classes, "num_classes must be at least %d, not %d"));
+  TRY(op_require_le(c, op_dim(c, 1), t->times, "max_time must be at least %d, not %d"));
+  TRY(op_require_le(c, op_dim(c, 1), t->batch, "batch_size must be at least %d, not %d"));
   TRY(op_equal_dims(c, i.dims[1], op_dim(c, 2), "the columns of labels_indices"));
   TRY(op_equal_dims(c, v.dims[0], i.dims[0], "labels_indices and labels_values must contain the same number of rows"));
   return op_equal_dims(c, s.dims[0], t->batch, "sequence_length and the batch");
