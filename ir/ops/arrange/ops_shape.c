@@ -260,13 +260,28 @@ status build_broadcast_gradient_args(struct op_call *c) {
 
 /* ---- made from nothing ---- */
 
+/* A scalar. TensorFlow's older kernels also take a vector of one element, where the graph does not say its shape. */
+static status scalar_input(struct op_call *c, uint32_t i, const char *what, value_id *out) {
+  TRY(op_input(c, i, out));
+  struct flow_value v = *op_value(c, *out);
+  if (v.rank > 1 || (v.rank == 1 && dim_equal(op_dims(c), v.dims[0], op_dim(c, 1)) == 0))
+    return fail(INVALID_ARGUMENT, "%s must be a scalar, not shape %s", what, op_shape_text(c, v.rank, v.dims));
+  if (v.rank == 0)
+    return OK;
+  TRY(op_equal_dims(c, v.dims[0], op_dim(c, 1), arena_printf(op_arena(c), "the length of %s, which must be a scalar", what)));
+  *out = op_alias(c, *out, v.dtype, 0, NULL);
+  return OK;
+}
+
+/* As a shape a scalar is a vector of one element, for such kernels, too. */
 status build_fill(struct op_call *c) {
   value_id shape, value;
+  const dim one = op_dim(c, 1);
   TRY(op_input(c, 0, &shape));
-  TRY(op_input(c, 1, &value));
-  struct flow_value v = *op_value(c, value);
-  if (v.rank != 0)
-    return fail(INVALID_ARGUMENT, "value must be a scalar, got shape %s", op_shape_text(c, v.rank, v.dims));
+  TRY(scalar_input(c, 1, "value", &value));
+  struct flow_value v = *op_value(c, value), s = *op_value(c, shape);
+  if (s.rank == 0)
+    shape = op_alias(c, shape, s.dtype, 1, &one);
   dim *dims;
   int rank;
   int64_t size;
@@ -340,16 +355,10 @@ static status range_count(struct op_call *c, const value_id *in, dim *out) {
 }
 
 status build_range(struct op_call *c) {
+  static const char *const names[] = {"start", "limit", "delta"};
   value_id in[3];
-  for (uint32_t i = 0; i < 3; i++) {
-    TRY(op_input(c, i, &in[i]));
-    if (op_value(c, in[i])->rank != 0)
-      return fail(INVALID_ARGUMENT, "%s must be a scalar, not shape %s",
-                  i == 0   ? "start"
-                  : i == 1 ? "limit"
-                           : "delta",
-                  op_shape_text(c, op_value(c, in[i])->rank, op_value(c, in[i])->dims));
-  }
+  for (uint32_t i = 0; i < 3; i++)
+    TRY(scalar_input(c, i, names[i], &in[i]));
   dim count;
   TRY(range_count(c, in, &count));
   enum dtype dtype = op_value(c, in[0])->dtype;
