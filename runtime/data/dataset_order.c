@@ -104,11 +104,11 @@ static status shard_pass(struct cursor *c, const struct dataset_run *run, int64_
   return OK;
 }
 
-/* require_non_empty: the other shards have elements, too. */
+/* require_non_empty: the other shards have elements, too. Those of AutoShardDataset always have. */
 static status shard_check_others(struct cursor *c, const struct dataset_run *run, int64_t shards) {
   int64_t at = ((struct count_state *)c->state)->at;
-  bool end = false;
-  if (at < shards && host_attr_int(&c->dataset->words, "require_non_empty", 0))
+  bool end = false, is_implied = strcmp(c->dataset->kind->op, "AutoShardDataset") == 0;
+  if (at < shards && host_attr_int(&c->dataset->words, "require_non_empty", is_implied))
     TRY(shard_pass(c, run, shards - at, &end));
   return end ? fail(INVALID_ARGUMENT, "the dataset has only %lld elements, which is not enough for the required %lld shards", (long long)at,
                     (long long)shards)
@@ -136,7 +136,8 @@ static status shard_next(struct cursor *c, const struct dataset_run *run, struct
 enum { POLICY_OFF = -1, POLICY_AUTO = 0, POLICY_FILE = 1, POLICY_DATA = 2 };
 
 static bool reads_files(const struct dataset *d) {
-  bool reads = strstr(d->kind->op, "Record") || strstr(d->kind->op, "TextLine") || strstr(d->kind->op, "MatchingFiles");
+  bool reads = strstr(d->kind->op, "Record") || strstr(d->kind->op, "TextLine") || strstr(d->kind->op, "MatchingFiles") ||
+               host_attr_int(&d->words, "reads_files", 0); /* its function does */
   for (uint32_t i = 0; i < d->source_count; i++)
     reads = reads || reads_files(d->sources[i]);
   return reads;

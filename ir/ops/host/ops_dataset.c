@@ -404,6 +404,28 @@ static status add_result_count(struct op_call *c, struct flow_node *n, const cha
   return OK;
 }
 
+/* Whether a function, or one that it names, makes datasets of files. `seen`: those that were asked. */
+static bool reads_files(const struct graph *graph, const struct attr_func *func, struct map *seen) {
+  const struct function *function = func ? function_find(graph, func->name) : NULL;
+  const struct function_body *body = function && map_insert(seen, func->name, 1) ? function->body : NULL;
+  bool reads = false;
+  for (uint32_t i = 0; body && i < body->node_count && !reads; i++) {
+    const struct function_node *n = &body->nodes[i];
+    reads = strstr(n->op, "RecordDataset") || strstr(n->op, "TextLineDataset");
+    for (uint32_t k = 0; k < n->attr_count && !reads; k++)
+      reads = n->attrs[k].value.kind == ATTR_FUNC && reads_files(graph, n->attrs[k].value.func, seen);
+  }
+  return reads;
+}
+
+/* A dataset of files beside those that the runtime sees among the sources. */
+static void note_files(struct op_call *c, struct flow_node *n) {
+  struct map seen = {0};
+  if (reads_files(op_graph(c), function_at(c->node, "f"), &seen))
+    op_host_add_attr(c, n, "reads_files", (struct attr_value){.kind = ATTR_INT, .i = 1});
+  map_deinit(&seen);
+}
+
 status build_dataset(struct op_call *c) {
   struct flow_node *n = op_emit(c, FLOW_HOST, false);
   n->host = c->node->op;
@@ -412,6 +434,7 @@ status build_dataset(struct op_call *c) {
       vec_push(&n->inputs, c->in[i].value);
   op_host_attrs(c, n);
   add_captures(c, n);
+  note_files(c, n);
   TRY(add_result_count(c, n, "init_func", "states"));
   TRY(add_result_count(c, n, "map_func", "mapped"));
   c->out[0] = (struct bound){.value = op_add_output(c, n, DTYPE_VARIANT, 0, NULL), .maker = c->node};
