@@ -120,11 +120,10 @@ static status normalize(struct op_call *c, const struct norm *n, value_id x, val
   return kb_finish(&kb);
 }
 
-/* What the third version gives for other devices' libraries: one zero that nobody reads. */
-static value_id dummy_reserve(struct op_call *c, enum dtype dtype, int rank) {
-  static const double zero[2];
+/* What the third version gives for the libraries of other devices: here it is empty. */
+static value_id dummy_reserve(struct op_call *c, enum dtype dtype) {
   dim none = op_dim(c, 0);
-  return op_constant(c, dtype, rank, &none, zero);
+  return op_constant(c, dtype, 1, &none, "");
 }
 
 /* The given statistics as an output: NaN when x is empty. */
@@ -166,7 +165,7 @@ status build_fused_batch_norm(struct op_call *c) {
   op_set_output(c, 3, mean[0]);
   op_set_output(c, 4, variance[0]);
   if (c->out_count > 5)
-    op_set_output(c, 5, dummy_reserve(c, op_output_dtype(c, 5), 0));
+    op_set_output(c, 5, dummy_reserve(c, op_output_dtype(c, 5)));
   return OK;
 }
 
@@ -262,6 +261,6 @@ status build_fused_batch_norm_grad(struct op_call *c) {
   op_set_output(c, 1, g.scale_grad);
   op_set_output(c, 2, g.offset_grad);
   for (uint32_t i = 3; i < c->out_count; i++)
-    op_set_output(c, i, dummy_reserve(c, op_output_dtype(c, i), 1));
+    op_set_output(c, i, dummy_reserve(c, op_output_dtype(c, i)));
   return OK;
 }
