@@ -30,13 +30,17 @@ const struct dataset_kind *dataset_kind_find(const char *op) {
 /* ---- datasets ---- */
 
 static struct dataset *dataset_retain(struct dataset *dataset) {
-  atomic_fetch_add_explicit(&dataset->references, 1, memory_order_relaxed);
+  object_retain(&dataset->object);
   return dataset;
 }
 
 void dataset_release(struct dataset *dataset) {
-  if (!dataset || atomic_fetch_sub_explicit(&dataset->references, 1, memory_order_acq_rel) != 1)
-    return;
+  if (dataset)
+    object_release(&dataset->object);
+}
+
+static void dataset_destroy(struct object *object) {
+  struct dataset *dataset = (struct dataset *)object;
   for (uint32_t i = 0; dataset->inputs && i < dataset->input_count; i++)
     tensor_release(dataset->inputs[i]);
   for (uint32_t i = 0; dataset->sources && i < dataset->source_count; i++)
@@ -47,20 +51,22 @@ void dataset_release(struct dataset *dataset) {
   free(dataset);
 }
 
-static void release_handle(struct tensor *handle) {
-  free(handle->data);
-  dataset_release(handle->owner);
+static const struct object_kind dataset_object = {.name = "dataset", .destroy = dataset_destroy};
+
+void dataset_init(struct dataset *dataset) { object_init(&dataset->object, &dataset_object); }
+
+struct dataset *dataset_at(const struct tensor *handles, int64_t i) {
+  struct object *object = tensor_has_objects(handles) ? objects_of(handles)[i] : NULL;
+  return object && object->kind == &dataset_object ? (struct dataset *)object : NULL;
 }
 
 struct dataset *dataset_of(const struct tensor *handle) {
-  return handle && handle->release_data == release_handle ? handle->owner : NULL;
+  return handle && handle->shape.rank == 0 ? dataset_at(handle, 0) : NULL;
 }
 
 status dataset_handle(struct dataset *dataset, struct tensor **out) {
-  TRY(tensor_create(DTYPE_VARIANT, &(struct shape){0}, out));
-  memset((*out)->data, 0, dtype_size(DTYPE_VARIANT));
-  (*out)->owner = dataset;
-  (*out)->release_data = release_handle;
+  TRY(objects_create(&(struct shape){0}, out));
+  objects_put(*out, 0, &dataset->object);
   return OK;
 }
 
@@ -92,7 +98,7 @@ status host_dataset(struct host_call *call) {
   struct dataset *dataset = calloc(1, sizeof *dataset);
   if (!dataset)
     return fail(RESOURCE_EXHAUSTED, "no memory for a dataset");
-  atomic_init(&dataset->references, 1);
+  dataset_init(dataset);
   dataset->kind = dataset_kind_find(program_text(call->program, call->instr->tf_op));
   dataset->words = (struct host_call){.task = call->task, .program = call->program, .instr = call->instr};
   dataset->inputs = calloc((size_t)call->input_count + 1, sizeof *dataset->inputs);

@@ -13,7 +13,7 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
-#include "runtime/host/host.h"
+#include "runtime/host/object.h"
 
 #define DATASET_COMPONENTS_MAX 64
 
@@ -46,7 +46,7 @@ struct dataset_kind {
 };
 
 struct dataset {
-  atomic_int references;
+  struct object object; /* its handle is a scalar that holds it, so that tensors of datasets are tensors of objects */
   const struct dataset_kind *kind;
   struct host_call words; /* only what attributes and the node's name are found by */
   struct tensor **inputs; /* all but datasets */
@@ -66,11 +66,13 @@ struct cursor {
 };
 
 const struct dataset_kind *dataset_kind_find(const char *op);
+void dataset_init(struct dataset *dataset);    /* one reference */
 void dataset_release(struct dataset *dataset); /* accepts NULL */
 /* A handle, which takes the reference when it is made. */
 status dataset_handle(struct dataset *dataset, struct tensor **out);
-/* The dataset behind a handle; NULL when it is none. */
+/* The dataset behind a handle, or behind element i of a tensor of handles; NULL when it is none. */
 struct dataset *dataset_of(const struct tensor *handle);
+struct dataset *dataset_at(const struct tensor *handles, int64_t i);
 
 /* How many elements it gives: DATASET_INFINITE, DATASET_UNKNOWN without running any function or reading any file. */
 #define DATASET_INFINITE INT64_C(-1)

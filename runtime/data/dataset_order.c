@@ -140,6 +140,9 @@ static bool reads_files(const struct dataset *d) {
                host_attr_int(&d->words, "reads_files", 0); /* its function does */
   for (uint32_t i = 0; i < d->source_count; i++)
     reads = reads || reads_files(d->sources[i]);
+  for (uint32_t i = 0; i < d->input_count; i++)
+    for (int64_t k = 0; k < d->inputs[i]->count && !reads; k++)
+      reads = dataset_at(d->inputs[i], k) && reads_files(dataset_at(d->inputs[i], k));
   return reads;
 }
 

@@ -166,7 +166,7 @@ status dataset_of_elements(const struct dataset *maker, uint32_t components, str
   struct dataset *dataset = calloc(1, sizeof *dataset);
   if (!dataset)
     return fail(RESOURCE_EXHAUSTED, "no memory for a window");
-  atomic_init(&dataset->references, 1);
+  dataset_init(dataset);
   dataset->kind = &elements_kind;
   dataset->words = maker->words;
   dataset->component_count = components;

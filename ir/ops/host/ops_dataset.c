@@ -63,14 +63,23 @@ static struct frame *frame_of(const struct op_call *c, const struct node *node) 
   return fr;
 }
 
-/* What makes the handle at an edge: behind identities, and behind the arguments and results of calls that were lowered. */
+/* Ops that hand a dataset on; of several that are packed the first stands for all, whose elements are alike. */
+static bool hands_on(const struct node *node) {
+  static const char *const ops[] = {"Identity", "WrapDatasetVariant", "UnwrapDatasetVariant", "Pack"};
+  bool found = false;
+  for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
+    found = found || is_op(node, ops[i]);
+  return found && node->input_count;
+}
+
+/* What makes the handle at an edge: behind such ops, and behind the arguments and results of calls that were lowered. */
 static const struct node *maker_at(const struct frame *fr, struct edge e) {
   const struct node *node = &fr->graph->nodes.items[e.node];
   for (int i = 0; i < 32; i++) {
     const struct bound *bound = fr->lowered[e.node] && fr->bound[e.node] ? &fr->bound[e.node][e.port] : NULL;
     if (bound && bound->maker)
       return bound->maker;
-    if (!node->input_count || !(is_op(node, "Identity") || is_op(node, "WrapDatasetVariant") || is_op(node, "UnwrapDatasetVariant")))
+    if (!hands_on(node))
       break;
     e = node->inputs[0];
     node = &fr->graph->nodes.items[e.node];
@@ -112,28 +121,10 @@ static const struct node *window_maker(struct op_call *c, const struct node *win
   return made;
 }
 
-/* What makes component i of the elements, where that is a dataset: behind datasets that only choose. */
-static const struct node *component_maker(struct op_call *c, const struct node *dataset, uint32_t i) {
-  static const char *const passing[] = {"TakeDataset",      "SkipDataset",    "RepeatDataset", "PrefetchDataset",
-                                        "ShuffleDatasetV3", "ShuffleDataset", "FilterDataset", "OptionsDataset",
-                                        "CacheDatasetV2",   "CacheDataset",   "ShardDataset"};
-  for (int step = 0; step < 32; step++) {
-    bool chooses = false;
-    for (size_t k = 0; k < sizeof passing / sizeof *passing; k++)
-      chooses = chooses || is_op(dataset, passing[k]);
-    const struct node *source = chooses ? maker_of_input(c, dataset, 0) : NULL;
-    if (!source)
-      break;
-    dataset = source;
-  }
-  if (is_op(dataset, "TensorDataset"))
-    return maker_of_input(c, dataset, i);
-  return is_op(dataset, "WindowDataset") ? window_maker(c, dataset, i) : NULL;
+/* The function that makes an element of each, its results the components; NULL: none does. */
+static const struct attr_func *mapping(const struct node *dataset) {
+  return strstr(dataset->op, "Map") && !is_op(dataset, "FlatMapDataset") ? function_at(dataset, "f") : NULL;
 }
-
-/* ---- variants: sparse and ragged tensors, whose rank the graph does not say ---- */
-
-static int element_rank(struct op_call *c, const struct node *dataset, uint32_t i, int depth);
 
 /* The rank of what boxes a tensor; -1: it is not known. */
 static int boxed_rank(const struct node *maker) {
@@ -142,26 +133,57 @@ static int boxed_rank(const struct node *maker) {
   return is_op(maker, "SerializeSparse") ? 1 : is_op(maker, "SerializeManySparse") ? 2 : -1;
 }
 
-/* Of result i of the dataset's function: boxed in it, or handed through. */
-static int result_rank(struct op_call *c, const struct node *dataset, const struct attr_func *func, uint32_t i, int depth) {
+/* The argument that result i of a dataset's function hands through; -1: it is made there, and boxed with *rank, or the function is not
+ * known. */
+static int handed_result(struct op_call *c, const struct node *dataset, const struct attr_func *func, uint32_t i, int *rank) {
   const struct function *function = function_find(op_graph(c), func->name);
   struct instance body;
+  *rank = -1;
   if (!function || function_instantiate(op_graph(c), function, func->attrs, func->attr_count, dataset->name, op_arena(c), &body) != OK)
     return -1;
-  if (i >= body.ret_count) {
-    instance_deinit(&body);
-    return -1;
-  }
-  uint32_t at = body.rets[i].node;
+  uint32_t at = i < body.ret_count ? body.rets[i].node : 0;
   const struct node *node = &body.graph->nodes.items[at];
   for (int step = 0; step < 16 && at >= body.arg_count && is_op(node, "Identity"); step++) {
     at = node->inputs[0].node;
     node = &body.graph->nodes.items[at];
   }
-  int rank = at >= body.arg_count ? boxed_rank(node) : element_rank(c, maker_of_input(c, dataset, 0), at, depth + 1);
+  bool is_handed = i < body.ret_count && at < body.arg_count;
+  if (i < body.ret_count && !is_handed)
+    *rank = boxed_rank(node);
   instance_deinit(&body);
-  return rank;
+  return is_handed ? (int)at : -1;
 }
+
+/* Datasets that only choose among elements, and those that put them together or take them apart. */
+static bool hands_elements_on(const struct node *dataset) {
+  static const char *const passing[] = {"TakeDataset",    "SkipDataset",    "RepeatDataset",  "PrefetchDataset", "ShuffleDatasetV3",
+                                        "ShuffleDataset", "FilterDataset",  "OptionsDataset", "CacheDatasetV2",  "CacheDataset",
+                                        "ShardDataset",   "BatchDatasetV2", "UnbatchDataset"};
+  bool found = false;
+  for (size_t k = 0; k < sizeof passing / sizeof *passing; k++)
+    found = found || is_op(dataset, passing[k]);
+  return found;
+}
+
+/* What makes component i of the elements, where that is a dataset: behind such datasets, and functions that hand it through. */
+static const struct node *component_maker(struct op_call *c, const struct node *dataset, uint32_t i) {
+  for (int step = 0; step < 32; step++) {
+    const struct attr_func *func = mapping(dataset);
+    const struct node *source = func || hands_elements_on(dataset) ? maker_of_input(c, dataset, 0) : NULL;
+    if (!source)
+      break;
+    int rank, argument = func ? handed_result(c, dataset, func, i, &rank) : (int)i;
+    if (argument < 0)
+      return NULL;
+    dataset = source;
+    i = (uint32_t)argument;
+  }
+  if (is_op(dataset, "TensorDataset") || is_op(dataset, "TensorSliceDataset"))
+    return maker_of_input(c, dataset, i);
+  return is_op(dataset, "WindowDataset") ? window_maker(c, dataset, i) : NULL;
+}
+
+/* ---- variants: sparse and ragged tensors, whose rank the graph does not say ---- */
 
 /* The rank of component i, a variant, of the elements of a dataset; -1: it is not known. */
 static int element_rank(struct op_call *c, const struct node *dataset, uint32_t i, int depth) {
@@ -175,9 +197,11 @@ static int element_rank(struct op_call *c, const struct node *dataset, uint32_t 
   }
   if (strstr(dataset->op, "DenseToSparseBatch"))
     return 1;
-  const struct attr_func *func = function_at(dataset, "f");
-  if (func && strstr(dataset->op, "Map") && !is_op(dataset, "FlatMapDataset")) {
-    int rank = result_rank(c, dataset, func, i, depth);
+  const struct attr_func *func = mapping(dataset);
+  if (func) {
+    int rank, argument = handed_result(c, dataset, func, i, &rank);
+    if (argument >= 0)
+      rank = element_rank(c, source, (uint32_t)argument, depth + 1);
     return rank < 0 ? -1 : rank + (strstr(dataset->op, "MapAndBatch") != NULL);
   }
   if (is_op(dataset, "ZipDataset"))
@@ -188,7 +212,7 @@ static int element_rank(struct op_call *c, const struct node *dataset, uint32_t 
         return part ? element_rank(c, part, i, depth + 1) : -1;
       i -= types->list.count;
     }
-  if (func || !source)
+  if (function_at(dataset, "f") || !source)
     return -1;
   int rank = element_rank(c, source, i, depth + 1);
   bool joins = strstr(dataset->op, "Batch") && !strstr(dataset->op, "Unbatch") && !strstr(dataset->op, "Rebatch");
