@@ -113,13 +113,17 @@ static double highest_value(enum dtype dtype) {
   }
 }
 
+/* Of an infinite rate infinity, which of an integer is 0. */
 static void draw_poisson(struct pair_stream *s, expr_id rate, enum dtype dtype, uint32_t out) {
   struct kb *kb = s->kb;
   kb_if(kb, bin(kb, SCALAR_LT, rate, f64(kb, 10)));
   draw_poisson_small(s, rate, out);
   kb_else(kb);
+  kb_if(kb, bin(kb, SCALAR_EQ, rate, f64(kb, INFINITY)));
+  kb_set(kb, out, f64(kb, dtype_is_float(dtype) ? INFINITY : 0));
+  kb_else(kb);
   draw_poisson_large(s, rate, highest_value(dtype), out);
-  kb_close(kb, 1);
+  kb_close(kb, 2);
 }
 
 /* ---- all numbers of an op ---- */
