@@ -197,6 +197,10 @@ static int element_rank(struct op_call *c, const struct node *dataset, uint32_t 
   }
   if (strstr(dataset->op, "DenseToSparseBatch"))
     return 1;
+  if (is_op(dataset, "ReduceDataset")) { /* its state is as it was first */
+    const struct node *state = maker_of_input(c, dataset, i + 1);
+    return state ? boxed_rank(state) : -1;
+  }
   const struct attr_func *func = mapping(dataset);
   if (func) {
     int rank, argument = handed_result(c, dataset, func, i, &rank);
