@@ -543,7 +543,9 @@ static int factory_rank(struct op_call *c, const struct node *iterator, uint32_t
 static status set_variant(struct op_call *c, struct flow_node *n, uint32_t i) {
   dim dims[LIMIT_RANK];
   const struct node *maker = c->in[0].maker;
-  int rank = maker && is_op(maker, "OneShotIterator") ? factory_rank(c, maker, i) : element_rank(c, read_dataset(c), i, 0);
+  bool is_own = is_op(c->node, "ReduceDataset");
+  int rank =
+    maker && is_op(maker, "OneShotIterator") ? factory_rank(c, maker, i) : element_rank(c, is_own ? c->node : read_dataset(c), i, 0);
   if (rank < 0)
     return fail(UNIMPLEMENTED, "the rank of output %u is not known while compiling", i);
   for (int d = 0; d < rank; d++)
