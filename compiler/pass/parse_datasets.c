@@ -1,7 +1,6 @@
 /* parse_datasets.c: a dataset that parses its elements is a map of ParseExampleV2. The functions of such maps are added
  * to the library: they take what the dataset gives and the defaults of its dense features, and give the features in the
- * order of their names, a sparse one as the variant that SerializeSparse makes. Datasets with ragged features are left
- * as they are. */
+ * order of their names, a sparse one as the variant that SerializeSparse makes, a ragged one as that of RaggedTensorToVariant. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +13,7 @@ struct parse_dataset {
   struct arena *arena;
   const struct attr *attrs; /* of the node */
   uint32_t attr_count;
-  uint32_t dense, sparse;
+  uint32_t dense, sparse, ragged;
 };
 
 static bool is_parse_dataset(const char *op) {
@@ -60,10 +59,12 @@ static struct function_node parse_node(const struct parse_dataset *p) {
   memcpy(inputs, first, sizeof first);
   for (uint32_t i = 0; i < p->dense; i++)
     inputs[5 + i] = arena_printf(p->arena, "d%u", i);
-  const struct attr_value none = {.kind = ATTR_LIST};
-  const struct attr attrs[] = {attr_of("Tdense", *list_of(p, "Tdense")), attr_of("dense_shapes", *list_of(p, "dense_shapes")),
-                               attr_of_int("num_sparse", p->sparse),     attr_of("ragged_split_types", none),
-                               attr_of("ragged_value_types", none),      attr_of("sparse_types", *list_of(p, "sparse_types"))};
+  const struct attr attrs[] = {attr_of("Tdense", *list_of(p, "Tdense")),
+                               attr_of("dense_shapes", *list_of(p, "dense_shapes")),
+                               attr_of_int("num_sparse", p->sparse),
+                               attr_of("ragged_split_types", *list_of(p, "ragged_split_types")),
+                               attr_of("ragged_value_types", *list_of(p, "ragged_value_types")),
+                               attr_of("sparse_types", *list_of(p, "sparse_types"))};
   return body_node(p, "parse", "ParseExampleV2", attrs, sizeof attrs / sizeof *attrs, inputs, 5 + p->dense);
 }
 
@@ -75,20 +76,34 @@ static struct function_node serialize_node(const struct parse_dataset *p, uint32
   return body_node(p, arena_printf(p->arena, "s%u", i), "SerializeSparse", attrs, 2, inputs, 3);
 }
 
+static struct function_node box_ragged_node(const struct parse_dataset *p, uint32_t i) {
+  const char *inputs[] = {arena_printf(p->arena, "parse:ragged_row_splits:%u", i), arena_printf(p->arena, "parse:ragged_values:%u", i)};
+  const struct attr attrs[] = {attr_of_int("RAGGED_RANK", 1),
+                               attr_of_type("Tsplits", (int)list_of(p, "ragged_split_types")->list.items[i].i),
+                               attr_of_type("Tvalues", (int)list_of(p, "ragged_value_types")->list.items[i].i),
+                               attr_of("batched_input", (struct attr_value){.kind = ATTR_BOOL})};
+  return body_node(p, arena_printf(p->arena, "r%u", i), "RaggedTensorToVariant", attrs, sizeof attrs / sizeof *attrs, inputs, 2);
+}
+
 struct result {
   const char *key, *source;
 };
 static int by_key(const void *a, const void *b) { return strcmp(((const struct result *)a)->key, ((const struct result *)b)->key); }
 
+/* Appends a result for each key of that list: its source, a text around its number. */
+static void add_results(const struct parse_dataset *p, const char *keys, const char *before, const char *behind, struct result **at) {
+  const struct attr_value *list = list_of(p, keys);
+  for (uint32_t i = 0; i < list->list.count; i++)
+    *(*at)++ = (struct result){list->list.items[i].s.data, arena_printf(p->arena, "%s%u%s", before, i, behind)};
+}
+
 /* The features in the order of their names. */
 static const char *const *sorted_sources(const struct parse_dataset *p) {
-  uint32_t count = p->dense + p->sparse;
-  struct result *results = ARENA_ARRAY(p->arena, struct result, count + 1);
-  for (uint32_t i = 0; i < p->dense; i++)
-    results[i] = (struct result){list_of(p, "dense_keys")->list.items[i].s.data, arena_printf(p->arena, "parse:dense_values:%u", i)};
-  for (uint32_t i = 0; i < p->sparse; i++)
-    results[p->dense + i] =
-      (struct result){list_of(p, "sparse_keys")->list.items[i].s.data, arena_printf(p->arena, "s%u:serialized_sparse:0", i)};
+  uint32_t count = p->dense + p->sparse + p->ragged;
+  struct result *results = ARENA_ARRAY(p->arena, struct result, count + 1), *end = results;
+  add_results(p, "dense_keys", "parse:dense_values:", "", &end);
+  add_results(p, "sparse_keys", "s", ":serialized_sparse:0", &end);
+  add_results(p, "ragged_keys", "r", ":encoded_ragged:0", &end);
   qsort(results, count, sizeof *results, by_key);
   const char **sources = ARENA_ARRAY(p->arena, const char *, count + 1);
   for (uint32_t i = 0; i < count; i++)
@@ -110,7 +125,7 @@ static const struct op_arg *typed_args(const struct parse_dataset *p, const char
 static const char *add_function(const struct parse_dataset *p) {
   struct graph *g = p->graph;
   struct function_body *body = ARENA_NEW(p->arena, struct function_body);
-  struct function_node *nodes = ARENA_ARRAY(p->arena, struct function_node, 5 + p->sparse);
+  struct function_node *nodes = ARENA_ARRAY(p->arena, struct function_node, 5 + p->sparse + p->ragged);
   nodes[0] = keys_node(p, "names", "");
   nodes[1] = keys_node(p, "sparse_keys", "sparse_keys");
   nodes[2] = keys_node(p, "dense_keys", "dense_keys");
@@ -118,12 +133,14 @@ static const char *add_function(const struct parse_dataset *p) {
   nodes[4] = parse_node(p);
   for (uint32_t i = 0; i < p->sparse; i++)
     nodes[5 + i] = serialize_node(p, i);
-  *body = (struct function_body){.nodes = nodes, .node_count = 5 + p->sparse, .ret_sources = sorted_sources(p)};
+  for (uint32_t i = 0; i < p->ragged; i++)
+    nodes[5 + p->sparse + i] = box_ragged_node(p, i);
+  *body = (struct function_body){.nodes = nodes, .node_count = 5 + p->sparse + p->ragged, .ret_sources = sorted_sources(p)};
   struct function f = {.name = arena_printf(p->arena, "__parse_example_%u", g->functions.count), .body = body};
   f.args = typed_args(p, "serialized", "d", list_of(p, "Tdense"));
   f.arg_count = 1 + p->dense;
   f.rets = typed_args(p, NULL, "o", list_of(p, "output_types"));
-  f.ret_count = p->dense + p->sparse;
+  f.ret_count = p->dense + p->sparse + p->ragged;
   map_insert(&g->function_names, f.name, g->functions.count);
   vec_push(&g->functions, f);
   return f.name;
@@ -140,15 +157,17 @@ static bool is_list_of(const struct parse_dataset *p, const char *name, enum att
   return good;
 }
 
-/* Whether the attributes agree with each other, and no feature is ragged. */
+/* Whether the attributes agree with each other. */
 static bool parse_dataset_read(struct graph *graph, const struct attr *attrs, uint32_t attr_count, struct parse_dataset *p) {
   *p = (struct parse_dataset){.graph = graph, .arena = graph->arena, .attrs = attrs, .attr_count = attr_count};
   p->dense = list_of(p, "dense_keys")->list.count;
   p->sparse = list_of(p, "sparse_keys")->list.count;
-  return list_of(p, "ragged_keys")->list.count == 0 && is_list_of(p, "dense_keys", ATTR_STRING, p->dense) &&
-         is_list_of(p, "Tdense", ATTR_TYPE, p->dense) && is_list_of(p, "dense_shapes", ATTR_SHAPE, p->dense) &&
-         is_list_of(p, "sparse_keys", ATTR_STRING, p->sparse) && is_list_of(p, "sparse_types", ATTR_TYPE, p->sparse) &&
-         is_list_of(p, "output_types", ATTR_TYPE, p->dense + p->sparse);
+  p->ragged = list_of(p, "ragged_keys")->list.count;
+  return is_list_of(p, "dense_keys", ATTR_STRING, p->dense) && is_list_of(p, "Tdense", ATTR_TYPE, p->dense) &&
+         is_list_of(p, "dense_shapes", ATTR_SHAPE, p->dense) && is_list_of(p, "sparse_keys", ATTR_STRING, p->sparse) &&
+         is_list_of(p, "sparse_types", ATTR_TYPE, p->sparse) && is_list_of(p, "ragged_keys", ATTR_STRING, p->ragged) &&
+         is_list_of(p, "ragged_value_types", ATTR_TYPE, p->ragged) && is_list_of(p, "ragged_split_types", ATTR_TYPE, p->ragged) &&
+         is_list_of(p, "output_types", ATTR_TYPE, p->dense + p->sparse + p->ragged);
 }
 
 /* The attributes of the map, sorted. */

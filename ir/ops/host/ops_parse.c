@@ -130,8 +130,7 @@ status build_parse_example(struct op_call *c) {
 
 /* What compiler/pass/parse_datasets.c has not made a map of. */
 status build_parse_dataset(struct op_call *c) {
-  return fail(UNIMPLEMENTED, "a dataset that parses %s",
-              list_length(c, "ragged_keys") ? "ragged features" : "features whose attributes disagree");
+  return fail(INVALID_ARGUMENT, "%s: the attributes of the features that it parses disagree", c->node->name);
 }
 
 /* ---- sequences: features of the context, then lists of features ---- */
