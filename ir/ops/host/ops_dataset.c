@@ -8,6 +8,7 @@
 #include "ir/lower/lower_frame.h"
 #include "ir/ops/op_rows.h"
 #include "ir/ops/host/dataset_function.h"
+#include "ir/ops/host/dataset_maker.h"
 #include "ir/lower/host_call.h"
 
 /* ---- what a function takes ---- */
@@ -32,200 +33,27 @@ static const struct function_kind {
 };
 #define FUNCTION_KINDS (sizeof function_kinds / sizeof *function_kinds)
 
-static const struct attr_func *function_at(const struct node *node, const char *attr) {
-  const struct attr_value *value = node->def ? node_attr(node, attr) : NULL;
-  return value && value->kind == ATTR_FUNC ? value->func : NULL;
-}
-
 /* The input that captured values begin with: behind the dataset, the state, and the path of what is saved. */
 static uint32_t first_capture(const struct node *node) {
   const struct attr_value *states = node->def ? node_attr(node, "Tstate") : NULL;
-  return 1 + (states && states->kind == ATTR_LIST ? states->list.count : 0) + (function_at(node, "shard_func") != NULL);
+  return 1 + (states && states->kind == ATTR_LIST ? states->list.count : 0) + (dataset_function_at(node, "shard_func") != NULL);
 }
 
 /* Some have a function that they do not use. */
 static bool uses_function(const struct node *node, const char *attr) {
-  return function_at(node, attr) && (strcmp(attr, "shard_func") != 0 || node_attr_int(node, "use_shard_func", 1));
+  return dataset_function_at(node, attr) && (strcmp(attr, "shard_func") != 0 || node_attr_int(node, "use_shard_func", 1));
 }
+
+static bool is_op(const struct node *node, const char *op) { return strcmp(node->op, op) == 0; }
 
 void dataset_function_add(struct dataset_function *f, struct flow_value shape, const struct node *maker) {
   vec_push(&f->args, (struct bound){.maker = maker});
   vec_push(&f->shapes, shape);
 }
 
-static bool is_op(const struct node *node, const char *op) { return strcmp(node->op, op) == 0; }
-
-/* The frame that the node belongs to: also of a function that was lowered before. NULL: none. */
-static struct frame *frame_of(const struct op_call *c, const struct node *node) {
-  struct frame *fr = op_newest_frame(c);
-  while (fr && !(node >= fr->graph->nodes.items && node < fr->graph->nodes.items + fr->graph->nodes.count))
-    fr = fr->older;
-  return fr;
-}
-
-/* Ops that hand a dataset on; of several that are packed the first stands for all, whose elements are alike. */
-static bool hands_on(const struct node *node) {
-  static const char *const ops[] = {"Identity", "WrapDatasetVariant", "UnwrapDatasetVariant", "Pack"};
-  bool found = false;
-  for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
-    found = found || is_op(node, ops[i]);
-  return found && node->input_count;
-}
-
-/* What makes the handle at an edge: behind such ops, and behind the arguments and results of calls that were lowered. */
-static const struct node *maker_at(const struct frame *fr, struct edge e) {
-  const struct node *node = &fr->graph->nodes.items[e.node];
-  for (int i = 0; i < 32; i++) {
-    const struct bound *bound = fr->lowered[e.node] && fr->bound[e.node] ? &fr->bound[e.node][e.port] : NULL;
-    if (bound && bound->maker)
-      return bound->maker;
-    if (!hands_on(node))
-      break;
-    e = node->inputs[0];
-    node = &fr->graph->nodes.items[e.node];
-  }
-  return node;
-}
-
-static const struct node *maker_of_input(const struct op_call *c, const struct node *node, uint32_t i) {
-  const struct frame *fr = frame_of(c, node);
-  return fr && i < node->input_count ? maker_at(fr, node->inputs[i]) : NULL;
-}
-
-/* The types and shapes of a dataset's components; false when they are not known. */
-static bool element_spec(const struct node *dataset, const struct attr_value **types, const struct attr_value **shapes) {
-  bool known = dataset && dataset->def;
-  *types = known ? node_attr(dataset, "output_types") : NULL;
-  if (known && !*types)
-    *types = node_attr(dataset, "Toutput_types");
-  *shapes = *types ? node_attr(dataset, "output_shapes") : NULL;
-  return *shapes && (*shapes)->kind == ATTR_LIST && (*shapes)->list.count == (*types)->list.count;
-}
-
-/* A node that stands for the dataset of one component of a window. */
-static const struct node *window_maker(struct op_call *c, const struct node *window, uint32_t component) {
-  const struct attr_value *types, *shapes;
-  const struct node *source = maker_of_input(c, window, 0);
-  if (!element_spec(source, &types, &shapes) || component >= types->list.count)
-    return NULL;
-  struct node *made = arena_copy(op_arena(c), source, sizeof *source);
-  struct attr *attrs = ARENA_ARRAY(op_arena(c), struct attr, 2);
-  attrs[0] = (struct attr){"output_shapes", {.kind = ATTR_LIST}};
-  attrs[0].value.list.items = &shapes->list.items[component];
-  attrs[1] = (struct attr){"output_types", {.kind = ATTR_LIST}};
-  attrs[1].value.list.items = &types->list.items[component];
-  attrs[0].value.list.count = attrs[1].value.list.count = 1;
-  made->attrs = attrs;
-  made->attr_count = 2;
-  made->input_count = 0;
-  return made;
-}
-
-/* The function that makes an element of each, its results the components; NULL: none does. */
-static const struct attr_func *mapping(const struct node *dataset) {
-  return strstr(dataset->op, "Map") && !is_op(dataset, "FlatMapDataset") ? function_at(dataset, "f") : NULL;
-}
-
-/* The rank of what boxes a tensor; -1: it is not known. */
-static int boxed_rank(const struct node *maker) {
-  if (is_op(maker, "RaggedTensorToVariant"))
-    return node_attr_int(maker, "batched_input", 0) != 0;
-  return is_op(maker, "SerializeSparse") ? 1 : is_op(maker, "SerializeManySparse") ? 2 : -1;
-}
-
-/* The argument that result i of a dataset's function hands through; -1: it is made there, and boxed with *rank, or the function is not
- * known. */
-static int handed_result(struct op_call *c, const struct node *dataset, const struct attr_func *func, uint32_t i, int *rank) {
-  const struct function *function = function_find(op_graph(c), func->name);
-  struct instance body;
-  *rank = -1;
-  if (!function || function_instantiate(op_graph(c), function, func->attrs, func->attr_count, dataset->name, op_arena(c), &body) != OK)
-    return -1;
-  uint32_t at = i < body.ret_count ? body.rets[i].node : 0;
-  const struct node *node = &body.graph->nodes.items[at];
-  for (int step = 0; step < 16 && at >= body.arg_count && is_op(node, "Identity"); step++) {
-    at = node->inputs[0].node;
-    node = &body.graph->nodes.items[at];
-  }
-  bool is_handed = i < body.ret_count && at < body.arg_count;
-  if (i < body.ret_count && !is_handed)
-    *rank = boxed_rank(node);
-  instance_deinit(&body);
-  return is_handed ? (int)at : -1;
-}
-
-/* Datasets that only choose among elements, and those that put them together or take them apart. */
-static bool hands_elements_on(const struct node *dataset) {
-  static const char *const passing[] = {"TakeDataset",    "SkipDataset",    "RepeatDataset",  "PrefetchDataset", "ShuffleDatasetV3",
-                                        "ShuffleDataset", "FilterDataset",  "OptionsDataset", "CacheDatasetV2",  "CacheDataset",
-                                        "ShardDataset",   "BatchDatasetV2", "UnbatchDataset"};
-  bool found = false;
-  for (size_t k = 0; k < sizeof passing / sizeof *passing; k++)
-    found = found || is_op(dataset, passing[k]);
-  return found;
-}
-
-/* What makes component i of the elements, where that is a dataset: behind such datasets, and functions that hand it through. */
-static const struct node *component_maker(struct op_call *c, const struct node *dataset, uint32_t i) {
-  for (int step = 0; step < 32; step++) {
-    const struct attr_func *func = mapping(dataset);
-    const struct node *source = func || hands_elements_on(dataset) ? maker_of_input(c, dataset, 0) : NULL;
-    if (!source)
-      break;
-    int rank, argument = func ? handed_result(c, dataset, func, i, &rank) : (int)i;
-    if (argument < 0)
-      return NULL;
-    dataset = source;
-    i = (uint32_t)argument;
-  }
-  if (is_op(dataset, "TensorDataset") || is_op(dataset, "TensorSliceDataset"))
-    return maker_of_input(c, dataset, i);
-  return is_op(dataset, "WindowDataset") ? window_maker(c, dataset, i) : NULL;
-}
-
-/* ---- variants: sparse and ragged tensors, whose rank the graph does not say ---- */
-
-/* The rank of component i, a variant, of the elements of a dataset; -1: it is not known. */
-static int element_rank(struct op_call *c, const struct node *dataset, uint32_t i, int depth) {
-  const struct node *source = dataset && depth < 32 ? maker_of_input(c, dataset, 0) : NULL;
-  if (!dataset || depth >= 32)
-    return -1;
-  if (is_op(dataset, "TensorDataset") || is_op(dataset, "TensorSliceDataset")) {
-    const struct node *maker = maker_of_input(c, dataset, i);
-    int rank = maker ? boxed_rank(maker) : -1;
-    return rank > 0 && is_op(dataset, "TensorSliceDataset") ? rank - 1 : is_op(dataset, "TensorDataset") ? rank : -1;
-  }
-  if (strstr(dataset->op, "DenseToSparseBatch"))
-    return 1;
-  if (is_op(dataset, "ReduceDataset")) { /* its state is as it was first */
-    const struct node *state = maker_of_input(c, dataset, i + 1);
-    return state ? boxed_rank(state) : -1;
-  }
-  const struct attr_func *func = mapping(dataset);
-  if (func) {
-    int rank, argument = handed_result(c, dataset, func, i, &rank);
-    if (argument >= 0)
-      rank = element_rank(c, source, (uint32_t)argument, depth + 1);
-    return rank < 0 ? -1 : rank + (strstr(dataset->op, "MapAndBatch") != NULL);
-  }
-  if (is_op(dataset, "ZipDataset"))
-    for (uint32_t k = 0; k < dataset->input_count; k++) {
-      const struct attr_value *types, *shapes;
-      const struct node *part = maker_of_input(c, dataset, k);
-      if (!element_spec(part, &types, &shapes) || i < types->list.count)
-        return part ? element_rank(c, part, i, depth + 1) : -1;
-      i -= types->list.count;
-    }
-  if (function_at(dataset, "f") || !source)
-    return -1;
-  int rank = element_rank(c, source, i, depth + 1);
-  bool joins = strstr(dataset->op, "Batch") && !strstr(dataset->op, "Unbatch") && !strstr(dataset->op, "Rebatch");
-  return rank < 0 || is_op(dataset, "WindowDataset") ? -1 : rank + joins - (strcmp(dataset->op, "UnbatchDataset") == 0);
-}
-
 /* An index matrix, values, and a shape: a slice of a sparse tensor. */
 static void add_sparse_slice(struct op_call *c, struct dataset_function *f, const struct node *dataset) {
-  const struct frame *fr = frame_of(c, dataset);
+  const struct frame *fr = dataset_frame(c, dataset);
   int shape_rank;
   dim shape_dims[LIMIT_RANK], entries = op_new_symbol(c), rank = NO_DIM;
   if (fr && fr->graph == op_graph(c) && lower_feed_shape(c->lw, fr->graph, dataset->inputs[2], &shape_rank, shape_dims) == OK &&
@@ -251,13 +79,13 @@ static status add_components(struct op_call *c, struct dataset_function *f, cons
     dataset_function_add(f, (struct flow_value){.dtype = DTYPE_STRING}, NULL);
     return OK;
   }
-  if (!element_spec(dataset, &types, &shapes))
+  if (!dataset_spec(dataset, &types, &shapes))
     return fail(UNIMPLEMENTED, "%s: the elements of its dataset are not known while compiling", f->name);
   for (uint32_t i = 0; i < types->list.count; i++) {
     const struct attr_shape *shape = &shapes->list.items[i].shape;
     struct flow_value value = {.dtype = (enum dtype)types->list.items[i].i, .rank = shape->rank};
     if (shape->unknown_rank && value.dtype == DTYPE_VARIANT) {
-      value.rank = element_rank(c, dataset, i, 0);
+      value.rank = dataset_element_rank(c, dataset, i);
       for (int d = 0; d < value.rank; d++)
         value.dims[d] = op_new_symbol(c);
     }
@@ -265,7 +93,7 @@ static status add_components(struct op_call *c, struct dataset_function *f, cons
       return fail(UNIMPLEMENTED, "%s: the rank of component %u of its dataset is not known while compiling", f->name, i);
     for (int d = 0; d < shape->rank && !shape->unknown_rank; d++)
       value.dims[d] = shape->dims[d] < 0 ? op_new_symbol(c) : op_dim(c, shape->dims[d]);
-    dataset_function_add(f, value, value.dtype == DTYPE_VARIANT ? component_maker(c, dataset, i) : NULL);
+    dataset_function_add(f, value, value.dtype == DTYPE_VARIANT ? dataset_component_maker(c, dataset, i) : NULL);
   }
   return OK;
 }
@@ -286,14 +114,14 @@ static void add_captured(struct op_call *c, struct dataset_function *f, struct b
 /* An input of a dataset that is made elsewhere, perhaps in another entry: handles are made again here, values are looked at for their
  * shapes. */
 static status walked_input(struct op_call *c, const struct node *node, uint32_t i, struct bound *in, struct flow_value *shape) {
-  struct frame *fr = frame_of(c, node);
+  struct frame *fr = dataset_frame(c, node);
   struct edge e = node->inputs[i];
   const struct node *from = fr ? &fr->graph->nodes.items[e.node] : NULL;
   if (!fr)
     return fail(UNIMPLEMENTED, "%s: a dataset whose function captures something, out of another function", node->name);
   shape->dtype = dtype_base(from->output_dtypes[e.port]);
   if (shape->dtype == DTYPE_VARIANT) {
-    in->maker = maker_at(fr, e);
+    in->maker = dataset_maker_at(fr, e);
     return OK;
   }
   bool is_known = fr->lowered[e.node] && fr->bound[e.node];
@@ -340,7 +168,7 @@ static uint32_t list_length(const struct node *node, const char *attr) {
 /* The state of a reduction has the shapes of its result: it may change within those. */
 static status add_states(struct op_call *c, struct dataset_function *f, uint32_t count, bool own) {
   const struct attr_value *types, *shapes;
-  if (!is_op(f->node, "ReduceDataset") || !element_spec(f->node, &types, &shapes) || types->list.count != count)
+  if (!is_op(f->node, "ReduceDataset") || !dataset_spec(f->node, &types, &shapes) || types->list.count != count)
     return add_inputs(c, f, 1, count, own);
   return add_components(c, f, f->node);
 }
@@ -350,7 +178,7 @@ static status add_states(struct op_call *c, struct dataset_function *f, uint32_t
 static status add_arguments(struct op_call *c, struct dataset_function *f, const struct function_kind *kind, const struct node *source,
                             bool own) {
   const struct flow_value key = {.dtype = DTYPE_INT64}, dataset = {.dtype = DTYPE_VARIANT};
-  bool reduces_states = kind->takes == TAKES_GROUP && function_at(f->node, "init_func");
+  bool reduces_states = kind->takes == TAKES_GROUP && dataset_function_at(f->node, "init_func");
   if (kind->takes == TAKES_STATE || reduces_states)
     f->state_of = arena_printf(op_arena(c), "%s:init_func", f->node->name);
   if (kind->takes == TAKES_STATE)
@@ -378,7 +206,7 @@ static status note_functions(struct op_call *c, const struct node *node, const s
   uint32_t first = first_capture(node);
   for (size_t k = 0; k < FUNCTION_KINDS; k++) {
     const struct function_kind *kind = &function_kinds[k];
-    struct dataset_function f = {.name = node->name, .node = node, .func = function_at(node, kind->attr)};
+    struct dataset_function f = {.name = node->name, .node = node, .func = dataset_function_at(node, kind->attr)};
     if (!f.func || !uses_function(node, kind->attr))
       continue;
     if (!kind->is_only)
@@ -409,7 +237,7 @@ static void add_captures(struct op_call *c, struct flow_node *n) {
   uint32_t first = first_capture(c->node);
   for (size_t k = 0; k < FUNCTION_KINDS; k++) {
     const struct function_kind *kind = &function_kinds[k];
-    if (!function_at(c->node, kind->attr))
+    if (!dataset_function_at(c->node, kind->attr))
       continue;
     uint32_t length = list_length(c->node, kind->captures);
     const char *name = kind->is_only ? "captures" : arena_printf(op_arena(c), "captures:%s", kind->attr);
@@ -420,7 +248,7 @@ static void add_captures(struct op_call *c, struct flow_node *n) {
 
 /* How many values a function gives, where no attribute says it. */
 static status add_result_count(struct op_call *c, struct flow_node *n, const char *attr, const char *name) {
-  const struct attr_func *func = function_at(c->node, attr);
+  const struct attr_func *func = dataset_function_at(c->node, attr);
   const struct function *function = func ? function_find(op_graph(c), func->name) : NULL;
   uint32_t count = 0;
   if (!func)
@@ -449,7 +277,7 @@ static bool reads_files(const struct graph *graph, const struct attr_func *func,
 /* A dataset of files beside those that the runtime sees among the sources. */
 static void note_files(struct op_call *c, struct flow_node *n) {
   struct map seen = {0};
-  if (reads_files(op_graph(c), function_at(c->node, "f"), &seen))
+  if (reads_files(op_graph(c), dataset_function_at(c->node, "f"), &seen))
     op_host_add_attr(c, n, "reads_files", (struct attr_value){.kind = ATTR_INT, .i = 1});
   map_deinit(&seen);
 }
@@ -480,18 +308,18 @@ static bool walked_before(struct dataset_functions *all, const struct node *node
 }
 
 static status walk_dataset(struct op_call *c, const struct node *node, int depth) {
-  if (!node || walked_before(op_datasets(c), node) || !frame_of(c, node))
+  if (!node || walked_before(op_datasets(c), node) || !dataset_frame(c, node))
     return OK;
   if (depth > 200)
     return fail(UNIMPLEMENTED, "%s: datasets from datasets more than 200 deep", node->name);
   for (uint32_t i = 0; i < node->input_count; i++)
     if (dtype_base(node->input_dtypes[i]) == DTYPE_VARIANT)
-      TRY(walk_dataset(c, maker_of_input(c, node, i), depth + 1));
-  return note_functions(c, node, maker_of_input(c, node, 0), false);
+      TRY(walk_dataset(c, dataset_maker(c, node, i), depth + 1));
+  return note_functions(c, node, dataset_maker(c, node, 0), false);
 }
 
 static void note_factory(struct op_call *c, const struct node *maker) {
-  struct dataset_function f = {.name = maker->name, .node = maker, .func = function_at(maker, "dataset_factory")};
+  struct dataset_function f = {.name = maker->name, .node = maker, .func = dataset_function_at(maker, "dataset_factory")};
   vec_push(&op_datasets(c)->list, f);
 }
 
@@ -501,8 +329,8 @@ static status walk_initializers(struct op_call *c, const struct node *maker) {
   for (struct frame *fr = op_newest_frame(c); fr; fr = fr->older)
     for (uint32_t i = 0; i < fr->graph->nodes.count; i++) {
       const struct node *node = &fr->graph->nodes.items[i];
-      if (is_op(node, "MakeIterator") && node->input_count == 2 && (any || maker_of_input(c, node, 1) == maker))
-        TRY(walk_dataset(c, maker_of_input(c, node, 0), 0));
+      if (is_op(node, "MakeIterator") && node->input_count == 2 && (any || dataset_maker(c, node, 1) == maker))
+        TRY(walk_dataset(c, dataset_maker(c, node, 0), 0));
       if (any && is_op(node, "OneShotIterator"))
         note_factory(c, node);
     }
@@ -519,24 +347,10 @@ static const struct node *read_dataset(struct op_call *c) {
   for (struct frame *fr = op_newest_frame(c); fr; fr = fr->older)
     for (uint32_t i = 0; i < fr->graph->nodes.count; i++) {
       const struct node *node = &fr->graph->nodes.items[i];
-      if (is_op(node, "MakeIterator") && node->input_count == 2 && maker_of_input(c, node, 1) == maker)
-        return maker_of_input(c, node, 0);
+      if (is_op(node, "MakeIterator") && node->input_count == 2 && dataset_maker(c, node, 1) == maker)
+        return dataset_maker(c, node, 0);
     }
   return NULL;
-}
-
-/* The same for a one-shot iterator: of the dataset that its factory gives. */
-static int factory_rank(struct op_call *c, const struct node *iterator, uint32_t i) {
-  const struct attr_func *func = function_at(iterator, "dataset_factory");
-  const struct function *function = func ? function_find(op_graph(c), func->name) : NULL;
-  struct instance body;
-  if (!function || function_instantiate(op_graph(c), function, func->attrs, func->attr_count, iterator->name, op_arena(c), &body) != OK)
-    return -1;
-  struct frame *fr = frame_create(c->lw, body.graph); /* so that what makes its datasets is found */
-  int rank = body.ret_count == 1 ? element_rank(c, maker_at(fr, body.rets[0]), i, 0) : -1;
-  frame_drop(c->lw, fr);
-  instance_deinit(&body);
-  return rank;
 }
 
 /* A variant of a rank that the graph does not say. */
@@ -544,8 +358,8 @@ static status set_variant(struct op_call *c, struct flow_node *n, uint32_t i) {
   dim dims[LIMIT_RANK];
   const struct node *maker = c->in[0].maker;
   bool is_own = is_op(c->node, "ReduceDataset");
-  int rank =
-    maker && is_op(maker, "OneShotIterator") ? factory_rank(c, maker, i) : element_rank(c, is_own ? c->node : read_dataset(c), i, 0);
+  int rank = maker && is_op(maker, "OneShotIterator") ? dataset_factory_rank(c, maker, i)
+                                                      : dataset_element_rank(c, is_own ? c->node : read_dataset(c), i);
   if (rank < 0)
     return fail(UNIMPLEMENTED, "the rank of output %u is not known while compiling", i);
   for (int d = 0; d < rank; d++)
@@ -584,7 +398,7 @@ static status collect_functions(struct op_call *c, const struct node *maker) {
 static status collect_own_functions(struct op_call *c, const struct node *unused) {
   (void)unused;
   uint32_t at = is_op(c->node, "InitializeTableFromDataset");
-  const struct node *source = c->in[at].maker ? c->in[at].maker : maker_of_input(c, c->node, at);
+  const struct node *source = c->in[at].maker ? c->in[at].maker : dataset_maker(c, c->node, at);
   TRY(walk_dataset(c, source, 0));
   return note_functions(c, c->node, source, true);
 }

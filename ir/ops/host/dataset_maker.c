@@ -1,0 +1,135 @@
+/* dataset_maker.c: which node makes a dataset, and what its elements are, as far as the graph says it. */
+#include "ir/ops/host/dataset_maker.h"
+
+#include <string.h>
+
+#include "ir/graph/function.h"
+#include "ir/ops/op_rows.h"
+#include "ir/lower/host_call.h"
+
+static bool is_op(const struct node *node, const char *op) { return strcmp(node->op, op) == 0; }
+
+const struct attr_func *dataset_function_at(const struct node *node, const char *attr) {
+  const struct attr_value *value = node->def ? node_attr(node, attr) : NULL;
+  return value && value->kind == ATTR_FUNC ? value->func : NULL;
+}
+
+int dataset_boxed_rank(const struct node *maker) {
+  if (is_op(maker, "RaggedTensorToVariant"))
+    return node_attr_int(maker, "batched_input", 0) != 0;
+  return is_op(maker, "SerializeSparse") ? 1 : is_op(maker, "SerializeManySparse") ? 2 : -1;
+}
+
+struct frame *dataset_frame(const struct op_call *c, const struct node *node) {
+  struct frame *fr = op_newest_frame(c);
+  while (fr && !(node >= fr->graph->nodes.items && node < fr->graph->nodes.items + fr->graph->nodes.count))
+    fr = fr->older;
+  return fr;
+}
+
+/* Ops that hand a dataset on; of several that are packed the first stands for all, whose elements are alike. */
+static bool hands_on(const struct node *node) {
+  static const char *const ops[] = {"Identity", "WrapDatasetVariant", "UnwrapDatasetVariant", "Pack"};
+  bool found = false;
+  for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
+    found = found || is_op(node, ops[i]);
+  return found && node->input_count;
+}
+
+const struct node *dataset_maker_at(const struct frame *fr, struct edge e) {
+  const struct node *node = &fr->graph->nodes.items[e.node];
+  for (int i = 0; i < 32; i++) {
+    const struct bound *bound = fr->lowered[e.node] && fr->bound[e.node] ? &fr->bound[e.node][e.port] : NULL;
+    if (bound && bound->maker)
+      return bound->maker;
+    if (!hands_on(node))
+      break;
+    e = node->inputs[0];
+    node = &fr->graph->nodes.items[e.node];
+  }
+  return node;
+}
+
+const struct node *dataset_maker(const struct op_call *c, const struct node *node, uint32_t i) {
+  const struct frame *fr = dataset_frame(c, node);
+  return fr && i < node->input_count ? dataset_maker_at(fr, node->inputs[i]) : NULL;
+}
+
+bool dataset_spec(const struct node *dataset, const struct attr_value **types, const struct attr_value **shapes) {
+  bool known = dataset && dataset->def;
+  *types = known ? node_attr(dataset, "output_types") : NULL;
+  if (known && !*types)
+    *types = node_attr(dataset, "Toutput_types");
+  *shapes = *types ? node_attr(dataset, "output_shapes") : NULL;
+  return *shapes && (*shapes)->kind == ATTR_LIST && (*shapes)->list.count == (*types)->list.count;
+}
+
+/* A node that stands for the dataset of one component of a window. */
+static const struct node *window_maker(struct op_call *c, const struct node *window, uint32_t component) {
+  const struct attr_value *types, *shapes;
+  const struct node *source = dataset_maker(c, window, 0);
+  if (!dataset_spec(source, &types, &shapes) || component >= types->list.count)
+    return NULL;
+  struct node *made = arena_copy(op_arena(c), source, sizeof *source);
+  struct attr *attrs = ARENA_ARRAY(op_arena(c), struct attr, 2);
+  attrs[0] = (struct attr){"output_shapes", {.kind = ATTR_LIST}};
+  attrs[0].value.list.items = &shapes->list.items[component];
+  attrs[1] = (struct attr){"output_types", {.kind = ATTR_LIST}};
+  attrs[1].value.list.items = &types->list.items[component];
+  attrs[0].value.list.count = attrs[1].value.list.count = 1;
+  made->attrs = attrs;
+  made->attr_count = 2;
+  made->input_count = 0;
+  return made;
+}
+
+const struct attr_func *dataset_mapping(const struct node *dataset) {
+  return strstr(dataset->op, "Map") && !is_op(dataset, "FlatMapDataset") ? dataset_function_at(dataset, "f") : NULL;
+}
+
+int dataset_handed_result(struct op_call *c, const struct node *dataset, const struct attr_func *func, uint32_t i, int *rank) {
+  const struct function *function = function_find(op_graph(c), func->name);
+  struct instance body;
+  *rank = -1;
+  if (!function || function_instantiate(op_graph(c), function, func->attrs, func->attr_count, dataset->name, op_arena(c), &body) != OK)
+    return -1;
+  uint32_t at = i < body.ret_count ? body.rets[i].node : 0;
+  const struct node *node = &body.graph->nodes.items[at];
+  for (int step = 0; step < 16 && at >= body.arg_count && is_op(node, "Identity"); step++) {
+    at = node->inputs[0].node;
+    node = &body.graph->nodes.items[at];
+  }
+  bool is_handed = i < body.ret_count && at < body.arg_count;
+  if (i < body.ret_count && !is_handed)
+    *rank = dataset_boxed_rank(node);
+  instance_deinit(&body);
+  return is_handed ? (int)at : -1;
+}
+
+bool dataset_hands_on(const struct node *dataset) {
+  static const char *const passing[] = {"TakeDataset",    "SkipDataset",    "RepeatDataset",  "PrefetchDataset", "ShuffleDatasetV3",
+                                        "ShuffleDataset", "FilterDataset",  "OptionsDataset", "CacheDatasetV2",  "CacheDataset",
+                                        "ShardDataset",   "BatchDatasetV2", "UnbatchDataset"};
+  bool found = false;
+  for (size_t k = 0; k < sizeof passing / sizeof *passing; k++)
+    found = found || is_op(dataset, passing[k]);
+  return found;
+}
+
+/* Behind datasets that hand elements on, and functions that hand the component through. */
+const struct node *dataset_component_maker(struct op_call *c, const struct node *dataset, uint32_t i) {
+  for (int step = 0; step < 32; step++) {
+    const struct attr_func *func = dataset_mapping(dataset);
+    const struct node *source = func || dataset_hands_on(dataset) ? dataset_maker(c, dataset, 0) : NULL;
+    if (!source)
+      break;
+    int rank, argument = func ? dataset_handed_result(c, dataset, func, i, &rank) : (int)i;
+    if (argument < 0)
+      return NULL;
+    dataset = source;
+    i = (uint32_t)argument;
+  }
+  if (is_op(dataset, "TensorDataset") || is_op(dataset, "TensorSliceDataset"))
+    return dataset_maker(c, dataset, i);
+  return is_op(dataset, "WindowDataset") ? window_maker(c, dataset, i) : NULL;
+}
