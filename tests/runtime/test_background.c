@@ -80,7 +80,7 @@ static void place_begin(struct place *p, int64_t count, int64_t fails_every) {
     .task = p->task, .program = task_program(p->task), .instr = program_instr(task_program(p->task), 0), .step = &p->step};
   p->run = (struct dataset_run){&p->call};
   p->dataset = (struct dataset){.kind = &numbers_kind, .words = p->call, .component_count = 1};
-  atomic_init(&p->dataset.references, 1);
+  dataset_init(&p->dataset);
   numbers.count = count;
   numbers.fails_every = fails_every;
   atomic_store(&numbers.waits, false);

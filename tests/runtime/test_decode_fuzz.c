@@ -205,7 +205,7 @@ static bool read_csv(const struct bytes *file) {
   struct tensor *inputs[sizeof in / sizeof *in], *element[4];
   for (size_t i = 0; i < sizeof in / sizeof *in; i++)
     inputs[i] = &in[i];
-  struct dataset dataset = {.references = 2,
+  struct dataset dataset = {.object = {.references = 2},
                             .kind = dataset_kind_find("CSVDataset"),
                             .words = {.instr = &instr},
                             .inputs = inputs,

@@ -92,7 +92,7 @@ static void behind_a_damaged_record_comes_the_next_file(void **state) {
   int first = make_file(data, size, paths[0]), second = make_file(data, put_record(data, "d", true), paths[1]);
   struct string_view names[] = {text_of(paths[0]), text_of(paths[1])};
   struct tensor in = {.dtype = DTYPE_STRING, .shape = {1, {2}}, .count = 2, .data = names}, *inputs[] = {&in}, *element;
-  struct dataset dataset = {.references = 2,
+  struct dataset dataset = {.object = {.references = 2},
                             .kind = dataset_kind_find("TFRecordDataset"),
                             .words = {.instr = &instr},
                             .inputs = inputs,
