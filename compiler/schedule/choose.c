@@ -116,12 +116,10 @@ static double plain_cycles(const struct nest *n, const struct contraction *c) {
 }
 /* By the class of the contraction. */
 static void propose_for_class(const struct nest *n, const struct contraction *c, struct candidates *out) {
-  if (c->test) {
-    propose_convs(n, c, out);
-    propose_taps(n, c, out);
-    return;
-  }
   propose_convs(n, c, out);
+  propose_taps(n, c, out);
+  if (c->test)
+    return;
   propose_products(n, c, out);
   propose_streams(n, c, out);
   propose_filters(n, c, out);

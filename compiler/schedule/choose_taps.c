@@ -78,11 +78,12 @@ static const char *cut_text(const struct taps *t, const char *loop, const int64_
   }
   return before == 0 ? "" : arena_printf(a, "; cut %s at%s ->%s", loop, at, made);
 }
-/* Rows of the gradient at the borders, where a tile has all rows of taps; blocks of columns there, and one that is smaller. */
+/* Rows of the gradient at the borders, where a tile has all rows of taps; blocks of columns there, and one that is smaller. Without a test
+ * all taps are inside. */
 static const char *cuts_text(const struct taps *t, int64_t block, bool is_whole) {
   struct arena *a = t->n->arena;
   int64_t wide = t->c->axes[t->wide].extent, high = t->c->axes[t->high].extent, blocks = divide_up(wide, block);
-  int64_t rows = border(t, t->high, t->rows), columns = border(t, t->wide, t->columns);
+  int64_t rows = t->c->test ? border(t, t->high, t->rows) : 0, columns = t->c->test ? border(t, t->wide, t->columns) : 0;
   const char *h = t->words.of[t->high], *w = t->words.of[t->wide];
   const int64_t row_points[POINTS] = {rows, high - rows};
   const int64_t block_points[POINTS] = {divide_up(columns, block), (wide - columns) / block, wide / block};
@@ -92,7 +93,9 @@ static const char *cuts_text(const struct taps *t, int64_t block, bool is_whole)
 static bool is_grouped(const struct taps *t, const struct taps_tile *tile) { return tile->group > tile->vectors * t->lanes; }
 /* Tiles whose sums stay in registers for all images. */
 static const char *tile_text(const struct taps *t, const struct taps_tile *tile, const char *taps, const char *tasks) {
-  const char *m = t->words.of[t->c->lanes], *own = tile->is_whole ? "" : arena_printf(t->n->arena, " cut %s;", t->words.of[t->high]);
+  const char *m = t->words.of[t->c->lanes], *own = "";
+  if (!tile->is_whole && t->c->test)
+    own = arena_printf(t->n->arena, " cut %s;", t->words.of[t->high]);
   return arena_printf(t->n->arena, "%s split %s %lld -> %so %si; order %s %s %si; sink %s %si under%s in register", own, m,
                       (long long)(tile->vectors * t->lanes), m, m, tasks, taps, m, taps, m,
                       axis_words_list(&t->words, t->c->par_count, t->c->axis_count));

@@ -352,8 +352,8 @@ static void squares_of_long_computations_are_found_at_once(void **state) {
 /* By channel, with rests of tiles and of vectors, and the gradient of such a filter. */
 static void depthwise_convolutions_give_the_bits_of_their_schedules(void **state) {
   (void)state;
-  static const char *const texts[] = {BY_CHANNEL("11", "40"), BY_CHANNEL("7", "64"), TAPS("3", "7", "64"), TAPS("3", "17", "64"),
-                                      TAPS("5", "9", "64"),   TAPS("9", "18", "20"), TAPS("3", "9", "900")};
+  static const char *const texts[] = {BY_CHANNEL("11", "40"), BY_CHANNEL("7", "64"), TAPS("3", "7", "64"),  TAPS("3", "17", "64"),
+                                      TAPS("5", "9", "64"),   TAPS("9", "18", "20"), TAPS("3", "9", "900"), TAPS_INSIDE("9", "19", "40")};
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
     struct proposals p;
     proposals_begin(&p, texts[i], machine_find("native"));
