@@ -294,6 +294,7 @@ static status new_shape(struct op_call *c, const struct sparse *s, value_id want
   return guard_finish(&guard);
 }
 
+/* To the same shape indices stay as they are, also those beyond it. */
 status build_sparse_reshape(struct op_call *c) {
   struct sparse s;
   value_id wanted;
@@ -311,12 +312,16 @@ status build_sparse_reshape(struct op_call *c) {
   struct kb kb;
   kb_begin(&kb, c, DTYPE_INT64);
   uint32_t out = kb_out(&kb, DTYPE_INT64, 2, out_dims);
+  expr_id stays = expr_int(kb.k, DTYPE_BOOL, rank == s.rank);
+  for (int d = 0; d < rank && rank == s.rank; d++)
+    stays = kb_and(&kb, stays, kb_eq(&kb, kb_dim(&kb, dims[d]), kb_dim(&kb, s.dims[d])));
   expr_id n = kb_for_dim(&kb, LOOP_PAR, s.count), index[LIMIT_RANK];
   kb_sparse_index(&kb, &s, n, index);
   uint32_t flat = kb_local(&kb, kb_sparse_flat(&kb, &s, index));
   for (int d = rank - 1; d >= 0; d--) {
     expr_id to[2] = {n, kb_int(&kb, d)}, size = kb_dim(&kb, dims[d]), left = kb_get(&kb, flat);
-    kb_store(&kb, out, to, real_element(d ? kb_mod(&kb, left, size) : left));
+    expr_id at = d ? kb_mod(&kb, left, size) : left;
+    kb_store(&kb, out, to, real_element(rank == s.rank ? kb_select(&kb, stays, index[d], at) : at));
     kb_set(&kb, flat, kb_div(&kb, left, size));
   }
   kb_close(&kb, 1);
