@@ -74,11 +74,15 @@ status host_string_ngrams(struct host_call *call) {
     if (width < 1 || width > (1 << 20))
       return fail(INVALID_ARGUMENT, "ngram_widths must contain positive values, got %lld", (long long)width);
   }
-  int64_t rows = splits->count > 0 ? splits->count - 1 : 0, total = 0, whole;
+  int64_t rows = splits->count > 0 ? splits->count - 1 : 0, total = 0, whole = 0;
   TRY(host_make_output(call, 1, splits->dtype, &splits->shape));
   for (int64_t r = 0; r < splits->count; r++) {
     if (r)
       total += row_count(&g, element_int(splits, r) - element_int(splits, r - 1), &whole);
+    if (r && whole && g.pad < 0) /* it is as wide as the n-grams say, and there are none */
+      return fail(INVALID_ARGUMENT,
+                  "Pad width should be >= 0 when preserve_short_sequences is True and ngram_widths are not provided, got %lld",
+                  (long long)g.pad);
     element_put_int(call->outputs[1], r, total);
   }
   struct string_output out;

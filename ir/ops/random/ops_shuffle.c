@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "ir/ops/accumulate.h"
+#include "ir/ops/arrange.h"
 #include "ir/ops/random/random_source.h"
 
 #define RESERVED 256 /* counter values that TensorFlow sets aside for each number of a stateful draw */
@@ -252,6 +253,7 @@ static status multinomial(struct op_call *c, const struct random_source *source)
   struct flow_value x = *op_value(c, v);
   if (x.rank != 2 || count != 1)
     return fail(INVALID_ARGUMENT, "logits should be a matrix and num_samples a scalar, got shape %s", op_shape_text(c, x.rank, x.dims));
+  TRY(op_require_le(c, op_dim(c, 1), x.dims[1], "num_classes should be at least %d, got %d"));
   TRY(running_weights(c, v, &weights));
   dim dims[2] = {x.dims[0], samples[0]};
   struct kb kb;
