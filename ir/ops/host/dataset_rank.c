@@ -109,11 +109,16 @@ static const struct attr_func *gives_datasets(const struct node *dataset) {
   return func || !reads ? func : dataset_function_at(dataset, "f");
 }
 
+/* What a function makes of an element, behind the state of a scan. */
 static int rank_of_mapped(struct walk w, const struct node *dataset, const struct attr_func *func, uint32_t i) {
-  int rank, argument = dataset_handed_result(w.c, dataset, func, i, &rank);
+  const struct attr_value *list = node_attr(dataset, "Tstate");
+  uint32_t states = list && list->kind == ATTR_LIST ? list->list.count : 0;
+  int rank, argument = dataset_handed_result(w.c, dataset, func, states + i, &rank);
   w.depth++;
-  if (argument >= 0)
-    rank = rank_of(w, dataset_maker(w.c, dataset, 0), (uint32_t)argument);
+  if (argument >= 0 && (uint32_t)argument < states)
+    rank = rank_of_box(w, dataset_maker(w.c, dataset, 1 + (uint32_t)argument));
+  else if (argument >= 0)
+    rank = rank_of(w, dataset_maker(w.c, dataset, 0), (uint32_t)argument - states);
   return rank < 0 ? -1 : rank + (strstr(dataset->op, "MapAndBatch") != NULL);
 }
 
@@ -154,8 +159,9 @@ static int rank_of(struct walk w, const struct node *dataset, uint32_t i) {
     return 1;
   if (is_op(dataset, "ReduceDataset")) /* its state is as it was first */
     return rank_of_box(w, dataset_maker(w.c, dataset, i + 1));
-  if (dataset_mapping(dataset))
-    return rank_of_mapped(w, dataset, dataset_mapping(dataset), i);
+  const struct attr_func *func = is_op(dataset, "ScanDataset") ? dataset_function_at(dataset, "f") : dataset_mapping(dataset);
+  if (func)
+    return rank_of_mapped(w, dataset, func, i);
   if (gives_datasets(dataset))
     return rank_in_function(w, dataset, gives_datasets(dataset), i);
   if (is_op(dataset, "ZipDataset"))

@@ -120,8 +120,11 @@ static status walked_input(struct op_call *c, const struct node *node, uint32_t 
   if (!fr)
     return fail(UNIMPLEMENTED, "%s: a dataset whose function captures something, out of another function", node->name);
   shape->dtype = dtype_base(from->output_dtypes[e.port]);
-  if (shape->dtype == DTYPE_VARIANT) {
+  if (shape->dtype == DTYPE_VARIANT) { /* a dataset, or a boxed tensor */
     in->maker = dataset_maker_at(fr, e);
+    shape->rank = in->maker && dataset_boxed_rank(in->maker) > 0 ? dataset_boxed_rank(in->maker) : 0;
+    for (int d = 0; d < shape->rank; d++)
+      shape->dims[d] = op_new_symbol(c);
     return OK;
   }
   bool is_known = fr->lowered[e.node] && fr->bound[e.node];
