@@ -261,14 +261,16 @@ static void add_combination(struct variants *v, const struct combination *at) {
 }
 
 static void add_all(struct variants *v) {
-  uint32_t count = v->request.feed_count, most = unranked_feeds(v) > FEW_FEEDS ? MANY_MAX : FEW_MAX;
+  uint32_t count = v->request.feed_count;
+  bool is_many = unranked_feeds(v) > FEW_FEEDS;
+  uint32_t most = is_many ? MANY_MAX : FEW_MAX;
   struct combination none = {.ranks = ARENA_ARRAY(&v->build->arena, int, count + 1)};
   for (uint32_t i = 0; i < count; i++)
     none.ranks[i] = -1;
   vec_push(&v->open, none);
   while (v->open.count && v->worked < most && v->tries < TRIES_MAX) {
     struct combination next = take_combination(v);
-    if (v->worked && next.cost >= 2 * UNLIKELY) /* what one of them is refused for is said already */
+    if (is_many && v->worked && next.cost >= 2 * UNLIKELY) /* what one of them is refused for is said already */
       return;
     add_combination(v, &next);
   }

@@ -7,8 +7,8 @@
 
 /* The entry, and its variants behind it (struct entry.is_variant), into build->entries. A variant is made for
  *   each combination of ranks of fed placeholders without a shape; ranks that the graph refuses make one that only fails. Those that
- *     the ops take which get the feeds (feed_ranks) come first, and of the others, when one works, only one at a time is refused;
- *     where there are too many, those that are alike come first;
+ *     the ops take which get the feeds (feed_ranks) come first; of the others only one at a time is refused, where there are many feeds
+ *     and one combination works; where there are too many, those that are alike come first;
  *   each size of the feeds that decides a rank by being 1, and by not being 1;
  *   each value of a feed's size that decides a rank (the length of a shape, the depth of indices);
  *   sizes that do not fit a comparison without shape errors;
