@@ -383,10 +383,15 @@ status build_stack_push(struct op_call *c) {
 
 status build_stack_pop(struct op_call *c) {
   struct flow_node *n;
+  const struct object_shapes *stack = lower_object(c->lw, c->in[0].maker);
+  if (stack && !stack->count && op_in_region(c)) { /* what pushes lies on the side of a cond that no step takes, and so does this */
+    c->out[0].dead = true;
+    return OK;
+  }
   TRY(op_host(c, HOST_CHANGES, NULL, &n));
   TRY(output_element(c, n, 0, NULL, -1, NO_DIM));
   if (c->out[0].value)
-    op_value(c, c->out[0].value)->content = lower_object(c->lw, c->in[0].maker)->values->content;
+    op_value(c, c->out[0].value)->content = stack->values->content;
   return OK;
 }
 
