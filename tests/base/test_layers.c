@@ -23,7 +23,7 @@ struct layer {
 static const struct layer runtime_layers[] = {
   {"text", " element_number.h element_text.h number_parse.h regex.h string_hash.h string_output.h unicode_case.h unicode_class.h"
            " utf8.h "},
-  {"program", " program.h program_check.h cpu.h entry_print.h size.h fault.h monotonic.h "},
+  {"program", " program.h program_check.h cpu.h device_name.h entry_print.h size.h fault.h monotonic.h "},
   {"memory", " buffer.h variable.h container.h arena_plan.h "},
   {"host", " host.h host.def host_path.h inbox.h object.h wait_list.h "},
   {"value", " boxed_sparse.h csr_matrix.h element_sum.h optional.h sparse_tensor.h tensor_list.h tensor_message.h tensor_proto.h"
@@ -42,7 +42,7 @@ static const struct layer runtime_layers[] = {
 };
 static const struct layer ir_layers[] = {
   {"size", " dim.h "},
-  {"graph", " attr_hash.h function.h gradient.h graph.h implementation.h registry.h "},
+  {"graph", " attr_hash.h feed_ranks.h function.h gradient.h graph.h implementation.h registry.h "},
   {"kernel", " contraction.h formula.h formula_words.h kernel.h kernel_eval.h kernel_lanes.h kernel_nests.h "},
   {"flow", " flow.h "},
   {"schedule", " collapse.h cost.h line_up.h machine.h over_turns.h schedule.h unfold.h vectors.h "},

@@ -53,6 +53,7 @@ static const struct {
   {build_assert, "a call into the runtime"},
   {build_restore, "a call into the runtime"},
   {build_parse_tensor, "a call into the runtime"},
+  {build_session_tensor, "a call into the runtime"},
   {build_parse_example, "a call into the runtime"},
   {build_table_find, "a call into the runtime"},
   {build_table_export, "a call into the runtime"},
