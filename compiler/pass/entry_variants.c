@@ -280,8 +280,10 @@ static void add_all(struct variants *v) {
 static status find_likely(struct variants *v) {
   struct arena *arena = &v->build->arena;
   const struct graph *g = v->request.graph;
-  bool *needed = ARENA_ARRAY(arena, bool, g->nodes.count + 1);
   v->likely = ARENA_ARRAY(arena, rank_set, v->request.feed_count + 1);
+  if (!unranked_feeds(v))
+    return OK; /* nobody asks */
+  bool *needed = ARENA_ARRAY(arena, bool, g->nodes.count + 1);
   TRY(lower_mark_needed(&v->request, needed));
   return feed_ranks(g, needed, v->request.feeds, v->request.feed_count, arena, v->likely);
 }

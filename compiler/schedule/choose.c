@@ -336,14 +336,30 @@ static bool has_turns(const struct kernel *k, int shared) {
       turns *= each < TURNS_LEAST ? each : TURNS_LEAST;
   return turns >= TURNS_LEAST;
 }
+/* Whether all that a block stores goes to one buffer: *buffer, if that is known. */
+static bool stores_to(const struct stmt *s, uint32_t *buffer, bool *known) {
+  for (; s; s = s->next) {
+    if (s->kind == STMT_STORE && *known && s->buffer != *buffer)
+      return false;
+    if (s->kind == STMT_STORE) {
+      *buffer = s->buffer;
+      *known = true;
+    }
+    if (!stores_to(s->body, buffer, known) || !stores_to(s->otherwise, buffer, known))
+      return false;
+  }
+  return true;
+}
 /* Of plain nests that store the phases of one result: they share the loops around their rows, as all read the same rows of what is strided.
  * NULL: they are none. */
 static const char *phases_steps(const struct kernel *k, const struct machine *machine, struct arena *arena) {
   struct kernel_uses uses;
   const struct nest n = nest_first(k, &uses, machine, arena);
   int shared = k->body && k->body->next ? common_loops(k) - ROW_LOOPS : 0;
+  uint32_t buffer = 0;
+  bool known = false, may = shared > 0 && has_turns(k, shared) && stores_to(k->body, &buffer, &known);
   const char *text = arena_printf(arena, "join %d", shared);
-  return shared > 0 && has_turns(k, shared) && nest_allows(&n, text) ? text : NULL;
+  return may && nest_allows(&n, text) ? text : NULL;
 }
 
 status schedule_choose(const struct kernel *k, const struct machine *machine, struct tuner *tuner, struct arena *arena, const char **out) {

@@ -17,6 +17,7 @@ struct kept {
   struct tensor *tensor; /* a reference */
   char handle[HANDLE_SIZE];
 };
+
 struct session_tensors {
   struct resource resource; /* first */
   pthread_mutex_t lock;
@@ -55,32 +56,45 @@ static status find_session(const struct host_call *call, struct session_tensors 
   return OK;
 }
 
+static int64_t next_number(struct session_tensors *s) {
+  pthread_mutex_lock(&s->lock);
+  int64_t number = s->next++;
+  pthread_mutex_unlock(&s->lock);
+  return number;
+}
+
+/* The tensor with its handle, which is output 0. */
+static status make_kept(struct host_call *call, int64_t number, struct kept *kept) {
+  char device[HANDLE_SIZE / 2];
+  device_name(call->program, call->program->task, device, sizeof device);
+  snprintf(kept->handle, sizeof kept->handle, "%.400s;%lld;%s", host_node_name(call), (long long)number, device);
+  const struct string_view handle = {kept->handle, strlen(kept->handle)};
+  TRY(host_keep_input(call, 0, &kept->tensor));
+  return tensor_copy_in(DTYPE_STRING, &(struct shape){0}, &handle, &call->outputs[0]);
+}
+
 status host_session_keep(struct host_call *call) {
   struct session_tensors *s;
-  char device[HANDLE_SIZE / 2];
   TRY(find_session(call, &s));
   struct kept *kept = calloc(1, sizeof *kept);
   if (!kept)
     return fail(RESOURCE_EXHAUSTED, "no memory for a tensor of the session");
-  status result = host_keep_input(call, 0, &kept->tensor);
+  status result = make_kept(call, next_number(s), kept);
   if (result != OK) {
-    free(kept);
+    kept_free(kept);
     return result;
   }
-  device_name(call->program, call->program->task, device, sizeof device);
-  pthread_mutex_lock(&s->lock);
-  snprintf(kept->handle, sizeof kept->handle, "%.400s;%lld;%s", host_node_name(call), (long long)s->next++, device);
+  pthread_mutex_lock(&s->lock); /* from here on another step may delete it */
   kept->next = s->kept;
   s->kept = kept;
   pthread_mutex_unlock(&s->lock);
-  const struct string_view handle = {kept->handle, strlen(kept->handle)};
-  return tensor_copy_in(DTYPE_STRING, &(struct shape){0}, &handle, &call->outputs[0]);
+  return OK;
 }
 
 /* Under the lock: the place of the tensor with this handle; NULL: there is none. */
 static struct kept **find_kept(struct session_tensors *s, struct string_view handle) {
   for (struct kept **at = &s->kept; *at; at = &(*at)->next)
-    if (strlen((*at)->handle) == handle.size && memcmp((*at)->handle, handle.data, handle.size) == 0)
+    if (string_is(handle, (*at)->handle))
       return at;
   return NULL;
 }

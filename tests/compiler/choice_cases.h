@@ -367,6 +367,11 @@ static const struct choice_case cases[] = {
    "b[i0,mul(i1, 2),i2,i3] = a[i0,i1,i2,i3] } } } } par i4 < 2 { par i5 < 8 { par i6 < 9 { par i7 < 64 { "
    "b[i4,add(mul(i5, 2), 1),i6,i7] = neg(a[i4,i5,i6,i7]) } } } } }",
    "x86-64-v4", "join 2"},
+  {"plain nests of results of their own do not",
+   "kernel k(in a: f32[2,8,9,64], out b: f32[2,8,9,64], out c: f32[2,8,9,64]) { par i0 < 2 { par i1 < 8 { par i2 < 9 { par i3 < 64 { "
+   "b[i0,i1,i2,i3] = a[i0,i1,i2,i3] } } } } par i4 < 2 { par i5 < 8 { par i6 < 9 { par i7 < 64 { c[i4,i5,i6,i7] = neg(a[i4,i5,i6,i7]) "
+   "} } } } }",
+   "x86-64-v4", NULL},
   {"attention on 16 registers", HANDED_ON("2", "3", "24", "96", "32"), "x86-64-v3", "; join 2"},
 
   {"rows that lie apart, 16 registers", ACROSS("2048", "256", "2056"), "x86-64-v3", "stage a at mb by mo k mi -> qo qk qi"},

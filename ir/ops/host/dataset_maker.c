@@ -7,8 +7,6 @@
 #include "ir/ops/op_rows.h"
 #include "ir/lower/host_call.h"
 
-static bool is_op(const struct node *node, const char *op) { return strcmp(node->op, op) == 0; }
-
 const struct attr_func *dataset_function_at(const struct node *node, const char *attr) {
   const struct attr_value *value = node->def ? node_attr(node, attr) : NULL;
   return value && value->kind == ATTR_FUNC ? value->func : NULL;
@@ -27,13 +25,17 @@ struct frame *dataset_frame(const struct op_call *c, const struct node *node) {
   return fr;
 }
 
+static bool is_one_of(const struct node *node, const char *const *ops, size_t count) {
+  for (size_t i = 0; i < count; i++)
+    if (is_op(node, ops[i]))
+      return true;
+  return false;
+}
+
 /* Ops that hand a dataset on; of several that are packed the first stands for all, whose elements are alike. */
 static bool hands_on(const struct node *node) {
   static const char *const ops[] = {"Identity", "WrapDatasetVariant", "UnwrapDatasetVariant", "Pack"};
-  bool found = false;
-  for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
-    found = found || is_op(node, ops[i]);
-  return found && node->input_count;
+  return node->input_count && is_one_of(node, ops, sizeof ops / sizeof *ops);
 }
 
 const struct node *dataset_maker_at(const struct frame *fr, struct edge e) {
@@ -110,10 +112,7 @@ bool dataset_hands_on(const struct node *dataset) {
   static const char *const passing[] = {"TakeDataset",    "SkipDataset",    "RepeatDataset",  "PrefetchDataset", "ShuffleDatasetV3",
                                         "ShuffleDataset", "FilterDataset",  "OptionsDataset", "CacheDatasetV2",  "CacheDataset",
                                         "ShardDataset",   "BatchDatasetV2", "UnbatchDataset"};
-  bool found = false;
-  for (size_t k = 0; k < sizeof passing / sizeof *passing; k++)
-    found = found || is_op(dataset, passing[k]);
-  return found;
+  return is_one_of(dataset, passing, sizeof passing / sizeof *passing);
 }
 
 /* Behind datasets that hand elements on, and functions that hand the component through. */

@@ -2,7 +2,11 @@
 #ifndef TFC_IR_OPS_HOST_DATASET_MAKER_H
 #define TFC_IR_OPS_HOST_DATASET_MAKER_H
 
+#include <string.h>
+
 #include "ir/lower/lower_frame.h"
+
+static inline bool is_op(const struct node *node, const char *op) { return strcmp(node->op, op) == 0; }
 
 /* A function that is an attribute of the node; NULL: it has none of that name. */
 const struct attr_func *dataset_function_at(const struct node *node, const char *attr);

@@ -20,8 +20,6 @@ struct walk {
   int depth;
 };
 
-static bool is_op(const struct node *node, const char *op) { return strcmp(node->op, op) == 0; }
-
 static int rank_of(struct walk w, const struct node *dataset, uint32_t i);
 
 /* ---- arguments of functions ---- */

@@ -44,8 +44,6 @@ static bool uses_function(const struct node *node, const char *attr) {
   return dataset_function_at(node, attr) && (strcmp(attr, "shard_func") != 0 || node_attr_int(node, "use_shard_func", 1));
 }
 
-static bool is_op(const struct node *node, const char *op) { return strcmp(node->op, op) == 0; }
-
 void dataset_function_add(struct dataset_function *f, struct flow_value shape, const struct node *maker) {
   vec_push(&f->args, (struct bound){.maker = maker});
   vec_push(&f->shapes, shape);
