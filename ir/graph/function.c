@@ -172,6 +172,8 @@ static status find_output(const struct instantiation *x, const struct node *n, c
   const struct function *callee = n->def ? NULL : function_find(x->graph, n->op);
   const struct op_arg *outputs = n->def ? n->def->outputs : callee ? callee->rets : NULL;
   uint32_t output_count = n->def ? n->def->output_count : callee ? callee->ret_count : 0;
+  if (!n->def && !callee)
+    return registry_unknown_op(x->graph, n);
   struct node full = *n;
   if (callee)
     function_attrs(callee, n->attrs, n->attr_count, x->arena, &full.attrs, &full.attr_count);

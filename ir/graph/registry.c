@@ -355,7 +355,7 @@ status registry_arg_dtypes(const struct node *n, const struct op_arg *a, dtype_l
          : fail(RESOURCE_EXHAUSTED, "%s (%s): has more than %d inputs or outputs", n->name, n->op, LIMIT_NODE_INPUTS);
 }
 
-static status fail_unknown_op(const struct graph *g, const struct node *n) {
+status registry_unknown_op(const struct graph *g, const struct node *n) {
   struct nearest nearest;
   char text[1024];
   nearest_begin(&nearest, n->op);
@@ -380,7 +380,7 @@ static status expand_signature(struct graph *g, struct node *n, dtype_list *in, 
     return OK;
   }
   if (!n->def)
-    return fail_unknown_op(g, n);
+    return registry_unknown_op(g, n);
   TRY(check_attrs(n));
   for (uint32_t i = 0; i < n->def->input_count; i++)
     TRY(registry_arg_dtypes(n, &n->def->inputs[i], in));

@@ -62,5 +62,7 @@ status registry_arg_dtypes(const struct node *node, const struct op_arg *arg, dt
 status registry_check(struct graph *graph);
 /* The same for one node, after those that its inputs come from. */
 status registry_check_node(struct graph *graph, struct node *node);
+/* NOT_FOUND: the node's op is none of TensorFlow's and no function of the graph; with the names that are nearest. */
+status registry_unknown_op(const struct graph *graph, const struct node *node);
 
 #endif

@@ -242,6 +242,15 @@ static void what_is_wrong_names_function_and_node(void **state) {
   }
 }
 
+static void an_op_that_nobody_has_is_named(void **state) {
+  (void)state;
+  struct text_graph g;
+  struct instance x;
+  assert_int_equal(instantiate(&g, LIBRARY(NODE("n", "Addons>Tree", "input: 'x' ") RET("n:y:0")), &x), NOT_FOUND);
+  assert_non_null(strstr(status_text(), "TensorFlow has no op 'Addons>Tree'"));
+  text_graph_deinit(&g);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(arguments_come_first_and_names_get_a_prefix),
@@ -255,6 +264,7 @@ int main(void) {
     cmocka_unit_test(too_many_tensors_are_refused),
     cmocka_unit_test(a_call_of_too_many_tensors_is_refused),
     cmocka_unit_test(what_is_wrong_names_function_and_node),
+    cmocka_unit_test(an_op_that_nobody_has_is_named),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
