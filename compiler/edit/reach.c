@@ -102,7 +102,6 @@ void reach_init(struct reach *r, struct build *build, const struct flow *flow) {
   r->of_variables = calloc(values, 1);
   r->differs = calloc(values, 1);
   r->node_differs = calloc(nodes, 1);
-  r->carried = calloc(values, 1);
   r->behind = calloc(values, 1);
   r->node_depends = calloc(nodes, 1);
   r->dominator = calloc(values, sizeof *r->dominator);
@@ -123,7 +122,6 @@ void reach_deinit(struct reach *r) {
   free(r->of_variables);
   free(r->differs);
   free(r->node_differs);
-  free(r->carried);
   free(r->behind);
   free(r->node_depends);
   free(r->dominator);
@@ -237,18 +235,16 @@ static void visit(struct reach *r, flow_id id) {
   const struct flow_node *n = r->flow->nodes.items[id];
   bool source = is_source(r, n), differs = source, depends = false;
   flow_id before = r->before[id];
-  bool carried = before && r->node_differs[before];
   value_id at = 0;
   for (uint32_t i = 0; i < node_input_count(n); i++) {
     value_id v = node_input(n, i);
     depends = depends || (v && r->of_variables[v]);
     if (v && reach_leads_on(r, v))
       meet(r, &differs, &at, v);
-    carried = carried || (v && reach_leads_on(r, v) && r->carried[v]);
   }
   if (source)
     at = 0;
-  if (before && r->node_differs[before])
+  if (before && !r->settled && r->node_differs[before])
     meet(r, &differs, &at, r->node_dominator[before]);
   uint32_t var;
   for (uint32_t i = 0; i < node_touch_count(n) && !before; i++)
@@ -264,7 +260,6 @@ static void visit(struct reach *r, flow_id id) {
     r->of_variables[v] = r->node_depends[id];
     r->differs[v] = differs;
     r->behind[v] = !differs && is_behind(r, n);
-    r->carried[v] = carried;
     r->dominator[v] = at;
     r->depth[v] = (at ? r->depth[at] : 0) + 1;
   }
@@ -317,7 +312,7 @@ static void spread_back(struct reach *r) {
     for (uint32_t i = 0; i < node_input_count(n); i++)
       if (node_input(n, i) && reach_leads_on(r, node_input(n, i)))
         merge_bits(r->reaches + (size_t)node_input(n, i) * r->words, here, r->words);
-    if (r->before[id])
+    if (r->before[id] && !r->settled)
       merge_bits(of_node + (size_t)r->before[id] * r->words, here, r->words);
   }
   free(of_node);

@@ -22,9 +22,9 @@ struct reach {
   bool *behind;       /* per value: it is alike because it is made of what was cut */
   bool *node_depends; /* the same, per node */
   bool scalars;       /* of the last run: ways may lead through scalars */
+  bool settled;       /* to be set before a run: what is read of a variable after an update counts as alike */
   /* of the last run: */
   bool *differs, *node_differs;
-  bool *carried;            /* per value: it differs as a variable does that has been changed before */
   value_id *dominator;      /* per value that differs: the next one that all ways lead through; 0: the data */
   value_id *node_dominator; /* per node */
   uint32_t *depth;          /* per value: of its dominators */

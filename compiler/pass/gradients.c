@@ -4,6 +4,10 @@
  * of a square layer, does not count: other variables' updates are reached past it. The same rule cuts what else follows the data: the
  * averages of a batch normalization before they are moved.
  *
+ * What is read of a variable after its update is as alike as what the update was made of: it leads on to nothing while gradients are looked
+ * for (a generator that learns from the critic which this step has changed, averages that move twice), and once all are cut it is seen
+ * whether that was right.
+ *
  * Scalars tie all variables together (the norm of all gradients); they are left out at first. What data still reach then they reach
  * by scalars: cut where these are made.
  * This is what "the mean of the gradients" leaves open in Li et al., "Scaling distributed machine learning with the parameter server"
@@ -64,7 +68,7 @@ static bool is_made_alike(const struct reach *r, const struct flow_node *n) {
 
 static bool may_be_cut(const struct reach *r, value_id v, const struct flow_var *var) {
   const struct flow_value *x = &r->flow->values.items[v];
-  if (!is_number(x->dtype) || r->carried[v] || !reach_is_own(r, v) || !is_made_alike(r, r->flow->nodes.items[x->producer]))
+  if (!is_number(x->dtype) || !reach_is_own(r, v) || !is_made_alike(r, r->flow->nodes.items[x->producer]))
     return false;
   return has_shape_of(r, x, var) || is_fixed_rows(r, v, var) || (r->scalars && x->rank == 0 && dtype_is_float(x->dtype));
 }
@@ -172,6 +176,7 @@ static bool split_value(const struct reach *r, struct flow *f, value_id v) {
 
 bool gradients_split(struct reach *r, struct flow *f) {
   bool any = false;
+  r->settled = true;
   reach_run(r, false);
   VEC(value_id) found = {0};
   for (uint32_t i = 0; i < r->updates.count; i++) {
@@ -179,7 +184,7 @@ bool gradients_split(struct reach *r, struct flow *f) {
     if (var == UINT32_MAX || choose(r, r->updates.items[i], &r->build->vars.items[var]))
       continue;
     for (value_id v = r->node_dominator[r->updates.items[i]]; v; v = r->dominator[v])
-      if (has_shape_of(r, &r->flow->values.items[v], &r->build->vars.items[var]) && !r->carried[v] && !reach_is_own(r, v))
+      if (has_shape_of(r, &r->flow->values.items[v], &r->build->vars.items[var]) && !reach_is_own(r, v))
         vec_push(&found, v);
   }
   bool *seen = calloc(f->values.count + 1, 1);
@@ -221,7 +226,7 @@ static bool is_reduction(const struct scalar_search *s, const struct flow_node *
 static bool is_first_scalar(const struct scalar_search *s, value_id v) {
   const struct flow_value *x = &s->r->flow->values.items[v];
   const struct flow_node *maker = s->r->flow->nodes.items[x->producer];
-  return x->rank == 0 && dtype_is_float(x->dtype) && !s->r->carried[v] && is_reduction(s, maker) && is_made_alike(s->r, maker);
+  return x->rank == 0 && dtype_is_float(x->dtype) && is_reduction(s, maker) && is_made_alike(s->r, maker);
 }
 
 /* From an update back to the first scalars that are made of data: a loss, a norm of what only this worker has, the gradient of a
@@ -294,7 +299,7 @@ static void list_rows(struct rows_search *s) {
     for (uint32_t i = 0; s->seen[id] && i < s->r->flow->nodes.items[id]->outputs.count; i++) {
       value_id v = s->r->flow->nodes.items[id]->outputs.items[i];
       const struct flow_value *x = &s->r->flow->values.items[v];
-      if (!reach_leads_on(s->r, v) || s->r->carried[v])
+      if (!reach_leads_on(s->r, v))
         continue;
       if (is_indices(s->r, v))
         vec_push(&s->indices, v);
@@ -530,6 +535,7 @@ status gradients_find(struct reach *r, struct gradients *out) {
   }
   for (uint32_t i = 0; i < sums; i++)
     r->cut[out->items.items[i].value] = true;
+  r->settled = true;
   reach_run(r, false);
   uint32_t before = out->items.count;
   cut_rows(r, out);
@@ -538,6 +544,7 @@ status gradients_find(struct reach *r, struct gradients *out) {
   cut_scalars(r, out);
   reach_run(r, true);
   cut_updates(r, out);
+  r->settled = false;
   reach_run(r, true);
   if (alone)
     return OK;

@@ -302,17 +302,27 @@ static status read_new(struct round *r, flow_id id) {
   return OK;
 }
 
+static bool is_late(const struct round *r, flow_id id) {
+  for (uint32_t i = 0; i < r->late.count; i++)
+    if (r->late.items[i] == id)
+      return true;
+  return false;
+}
+
+/* What a new value is made of may be new, too: it was the leader's alone until somebody else asked. */
 static status read_new_values(struct round *r) {
-  uint32_t count = r->before_count;
-  for (flow_id id = 1; id < count; id++) {
-    const struct flow_node *n = r->flow->nodes.items[id];
-    if (!n || n->op != FLOW_READ || n->task != r->task || !before(r, id))
-      continue;
-    find_led(r);
-    if (!is_led(r, id))
-      TRY(read_new(r, id));
-  }
   find_led(r);
+  for (bool more = true; more;) {
+    more = false;
+    for (flow_id id = 1; id < r->before_count; id++) {
+      const struct flow_node *n = r->flow->nodes.items[id];
+      if (!n || n->op != FLOW_READ || n->task != r->task || !before(r, id) || is_led(r, id) || is_late(r, id))
+        continue;
+      TRY(read_new(r, id));
+      find_led(r);
+      more = true;
+    }
+  }
   return OK;
 }
 
@@ -395,13 +405,6 @@ static flow_id enter_and_give(struct round *r, uint32_t count) {
         await_value(r, gives, n->inputs.items[i]);
   }
   return given;
-}
-
-static bool is_late(const struct round *r, flow_id id) {
-  for (uint32_t i = 0; i < r->late.count; i++)
-    if (r->late.items[i] == id)
-      return true;
-  return false;
 }
 
 /* What every step reads of the server's variables before they change: copies, which the leader's updates do not touch. */

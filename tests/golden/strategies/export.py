@@ -386,10 +386,59 @@ def centre():
     return Plain([w], step, [((4, 3), F), ((4, 3), F)]), floats(24, 3), floats(24, 3)
 
 
+class Adversarial(tf.Module):
+    """The generator's gradient is made through the critic that this step has already changed."""
+
+    def __init__(self):
+        super().__init__()
+        self.critic = keras.Sequential([keras.Input((4,)), layers.Dense(6), layers.LeakyReLU(), layers.Dense(1)])
+        self.generator = keras.Sequential([keras.Input((3,)), layers.Dense(6, activation="relu"), layers.Dense(4)])
+        self.optimizers = [keras.optimizers.Adam(0.05), keras.optimizers.SGD(0.2, momentum=0.9)]
+        for optimizer, model in zip(self.optimizers, (self.critic, self.generator)):
+            optimizer.build(model.trainable_variables)
+        self.step = tf.function(self.body, input_signature=[tf.TensorSpec((None, 3), F), tf.TensorSpec((None, 4), F)])
+
+    def train(self, which, loss, tape):
+        variables = (self.critic, self.generator)[which].trainable_variables
+        self.optimizers[which].apply_gradients(zip(tape.gradient(loss, variables), variables))
+
+    def body(self, x, y):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(tf.nn.softplus(-self.critic(y)) + tf.nn.softplus(self.critic(self.generator(x))))
+        self.train(0, loss, tape)
+        with tf.GradientTape() as tape:
+            fooled = tf.reduce_mean(tf.nn.softplus(-self.critic(self.generator(x))))
+        self.train(1, fooled, tape)
+        return {"loss": loss}
+
+    def state(self):
+        return [v for o in (self.critic, self.generator, *self.optimizers) for v in o.variables]
+
+
+def adversarial():
+    return Adversarial(), floats(24, 3), floats(24, 4)
+
+
+class Siamese(Job):
+    """One net is asked twice: its batch normalization moves its averages twice in a step."""
+
+    def gradients(self, x, y):
+        with tf.GradientTape() as tape:
+            apart = self.model(x[:, :5], training=True) - self.model(x[:, 5:], training=True)
+            loss = self.loss(y, apart)
+        return loss, tape.gradient(loss, self.model.trainable_variables)
+
+
+def siamese():
+    net = keras.Sequential([keras.Input((5,)), layers.Dense(6, use_bias=False), layers.BatchNormalization(momentum=0.7), layers.Dense(3, use_bias=False)])
+    return Siamese(net, keras.optimizers.Adam(0.05), mean_squares, [((None, 10), F), ((None, 3), F)]), floats(24, 10), floats(24, 3)
+
+
 MODELS = {f.__name__: f for f in (adam, adam_fixed_batch, momentum, clip_global_norm, adamw_ema_schedule, accumulation, rmsprop_clipnorm, lion, adafactor, loss_scale,
                                   residual, gru, lstm_rolled, unet, vit, dlrm, dlrm_adam, dlrm_sgd, gpt2, fit, penalty, assign_sub, hand_adam, tied_square,
-                                  loop_around, scalars, two_lookups, dlrm_clip, dlrm_fixed_batch, words, centre)}
-APART = {"residual"}
+                                  loop_around, scalars, two_lookups, dlrm_clip, dlrm_fixed_batch, words, centre,
+                                  adversarial, siamese)}
+APART = {"residual", "siamese"}
 
 
 def one_machine(job, x, y, batch):
