@@ -16,10 +16,10 @@
 
 const struct dataset_kind *dataset_kind_find(const char *op) {
   op += strncmp(op, OLD_NAME, strlen(OLD_NAME)) == 0 ? strlen(OLD_NAME) : 0;
-  const struct dataset_kind *const files[] = {dataset_sources, dataset_orders, dataset_functions, dataset_interleaves, dataset_batches,
-                                              dataset_windows, dataset_files,  dataset_shuffles,  dataset_groups,      dataset_choices,
-                                              dataset_slices,  dataset_caches, dataset_globals,   dataset_csv,         dataset_prefetches,
-                                              dataset_flats,   dataset_saves};
+  const struct dataset_kind *const files[] = {dataset_sources, dataset_orders, dataset_functions,  dataset_interleaves, dataset_batches,
+                                              dataset_windows, dataset_files,  dataset_shuffles,   dataset_groups,      dataset_choices,
+                                              dataset_slices,  dataset_caches, dataset_globals,    dataset_csv,         dataset_prefetches,
+                                              dataset_flats,   dataset_saves,  dataset_auto_shards};
   for (size_t i = 0; i < sizeof files / sizeof *files; i++)
     for (const struct dataset_kind *kind = files[i]; kind->op; kind++)
       if (strcmp(kind->op, op) == 0)
@@ -29,7 +29,7 @@ const struct dataset_kind *dataset_kind_find(const char *op) {
 
 /* ---- datasets ---- */
 
-static struct dataset *dataset_retain(struct dataset *dataset) {
+struct dataset *dataset_retain(struct dataset *dataset) {
   object_retain(&dataset->object);
   return dataset;
 }
@@ -94,21 +94,48 @@ static uint32_t count_components(const struct host_call *call, const struct data
   return types ? types->list.count : kind->components ? kind->components : 1;
 }
 
-status host_dataset(struct host_call *call) {
+/* With room for so many inputs and sources. */
+static status dataset_create(uint32_t count, struct dataset **out) {
   struct dataset *dataset = calloc(1, sizeof *dataset);
   if (!dataset)
     return fail(RESOURCE_EXHAUSTED, "no memory for a dataset");
   dataset_init(dataset);
+  dataset->inputs = calloc((size_t)count + 1, sizeof *dataset->inputs);
+  dataset->sources = calloc((size_t)count + 1, sizeof *dataset->sources);
+  *out = dataset;
+  if (dataset->inputs && dataset->sources)
+    return OK;
+  dataset_release(dataset);
+  return fail(RESOURCE_EXHAUSTED, "no memory for a dataset");
+}
+
+status dataset_copy(const struct dataset *dataset, struct dataset **out) {
+  struct dataset *copy;
+  TRY(dataset_create(dataset->input_count + dataset->source_count, &copy));
+  copy->kind = dataset->kind;
+  copy->words = dataset->words;
+  copy->component_count = dataset->component_count;
+  for (uint32_t i = 0; i < dataset->input_count; i++)
+    copy->inputs[copy->input_count++] = tensor_retain(dataset->inputs[i]);
+  for (uint32_t i = 0; i < dataset->source_count; i++)
+    copy->sources[copy->source_count++] = dataset_retain(dataset->sources[i]);
+  *out = copy;
+  return OK;
+}
+
+status host_dataset(struct host_call *call) {
+  struct dataset *dataset;
+  TRY(dataset_create(call->input_count, &dataset));
   dataset->kind = dataset_kind_find(program_text(call->program, call->instr->tf_op));
   dataset->words = (struct host_call){.task = call->task, .program = call->program, .instr = call->instr};
-  dataset->inputs = calloc((size_t)call->input_count + 1, sizeof *dataset->inputs);
-  dataset->sources = calloc((size_t)call->input_count + 1, sizeof *dataset->sources);
   dataset->component_count = dataset->kind ? count_components(call, dataset->kind) : 0;
-  status result = dataset->inputs && dataset->sources ? OK : fail(RESOURCE_EXHAUSTED, "no memory for a dataset");
-  if (result == OK && (!dataset->kind || dataset->component_count > DATASET_COMPONENTS_MAX))
+  status result = OK;
+  if ((!dataset->kind || dataset->component_count > DATASET_COMPONENTS_MAX))
     result = fail(UNIMPLEMENTED, "a dataset of %u components", dataset->component_count);
   if (result == OK)
     result = take_inputs(call, dataset);
+  if (result == OK && dataset->kind->rewrite)
+    result = dataset->kind->rewrite(dataset);
   if (result == OK && dataset->kind->check)
     result = dataset->kind->check(dataset);
   if (result == OK)

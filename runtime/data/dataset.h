@@ -40,7 +40,8 @@ struct dataset_kind {
   int64_t (*size)(const struct dataset *dataset); /* how many elements (dataset_size); NULL: unknown */
   /* how many rows its elements are asked to have, as far as TensorFlow looks for it; NULL: unknown */
   int64_t (*batch)(const struct dataset *dataset);
-  uint32_t traits; /* bits of its file: how it differs from its neighbours */
+  uint32_t traits;                            /* bits of its file: how it differs from its neighbours */
+  status (*rewrite)(struct dataset *dataset); /* changes its sources when it is made, before the check; NULL: they stay */
   /* Whether an element can be reached by its place where those of the sources can (global shuffle); NULL: not. */
   bool (*has_places)(const struct dataset *dataset);
 };
@@ -66,8 +67,11 @@ struct cursor {
 };
 
 const struct dataset_kind *dataset_kind_find(const char *op);
-void dataset_init(struct dataset *dataset);    /* one reference */
+void dataset_init(struct dataset *dataset); /* one reference */
+struct dataset *dataset_retain(struct dataset *dataset);
 void dataset_release(struct dataset *dataset); /* accepts NULL */
+/* One of the same inputs and sources, whose passes and cache are its own. */
+status dataset_copy(const struct dataset *dataset, struct dataset **out);
 /* A handle, which takes the reference when it is made. */
 status dataset_handle(struct dataset *dataset, struct tensor **out);
 /* The dataset behind a handle, or behind element i of a tensor of handles; NULL when it is none. */
@@ -126,6 +130,8 @@ status dataset_call_named(const char *name, const struct dataset_run *run, struc
                           uint32_t out_count);
 
 /* Parameters. */
+#define DATASET_SHARD_HINT INT64_C(-1) /* of num_shards: what shares datasets out says into how many */
+status dataset_shard_check(const struct dataset *dataset);
 status dataset_int(const struct dataset *dataset, uint32_t input, const char *what, int64_t *out);
 bool dataset_bool(const struct dataset *dataset, uint32_t input, bool otherwise);
 
@@ -142,6 +148,6 @@ status parts_join(struct tensor *const *rows, int64_t count, int64_t stride, con
 /* The kinds of each file. */
 extern const struct dataset_kind dataset_sources[], dataset_orders[], dataset_functions[], dataset_interleaves[], dataset_batches[],
   dataset_windows[], dataset_files[], dataset_shuffles[], dataset_groups[], dataset_choices[], dataset_slices[], dataset_caches[],
-  dataset_globals[], dataset_csv[], dataset_prefetches[], dataset_flats[], dataset_saves[];
+  dataset_globals[], dataset_csv[], dataset_prefetches[], dataset_flats[], dataset_saves[], dataset_auto_shards[];
 
 #endif

@@ -80,7 +80,7 @@ static status repeat_next(struct cursor *c, const struct dataset_run *run, struc
   }
 }
 
-static status shard_check(const struct dataset *d) {
+status dataset_shard_check(const struct dataset *d) {
   int64_t shards, index;
   TRY(dataset_int(d, 0, "num_shards", &shards));
   TRY(dataset_int(d, 1, "index", &index));
@@ -89,6 +89,12 @@ static status shard_check(const struct dataset *d) {
   return index >= 0 && index < shards
          ? OK
          : fail(INVALID_ARGUMENT, "Index must be between 0 and %lld (currently index = %lld).", (long long)shards - 1, (long long)index);
+}
+
+static status shard_check(const struct dataset *d) {
+  int64_t shards;
+  TRY(dataset_int(d, 0, "num_shards", &shards));
+  return shards == DATASET_SHARD_HINT ? OK : dataset_shard_check(d);
 }
 
 /* Passes by `count` elements, or to the end. Where one of them fails, as many are passed by anew, as in TensorFlow. */
@@ -104,10 +110,10 @@ static status shard_pass(struct cursor *c, const struct dataset_run *run, int64_
   return OK;
 }
 
-/* require_non_empty: the other shards have elements, too. Those of AutoShardDataset always have. */
+/* require_non_empty: the other shards have elements, too. Those that an AutoShardDataset made always have. */
 static status shard_check_others(struct cursor *c, const struct dataset_run *run, int64_t shards) {
   int64_t at = ((struct count_state *)c->state)->at;
-  bool end = false, is_implied = strcmp(c->dataset->kind->op, "AutoShardDataset") == 0;
+  bool end = false, is_implied = strstr(program_text(c->dataset->words.program, c->dataset->words.instr->tf_op), "AutoShard") != NULL;
   if (at < shards && host_attr_int(&c->dataset->words, "require_non_empty", is_implied))
     TRY(shard_pass(c, run, shards - at, &end));
   return end ? fail(INVALID_ARGUMENT, "the dataset has only %lld elements, which is not enough for the required %lld shards", (long long)at,
@@ -118,6 +124,8 @@ static status shard_check_others(struct cursor *c, const struct dataset_run *run
 static status shard_next(struct cursor *c, const struct dataset_run *run, struct tensor **out, bool *end) {
   struct count_state *s = c->state;
   int64_t shards = host_scalar_int(c->dataset->inputs[0]), index = host_scalar_int(c->dataset->inputs[1]);
+  if (shards == DATASET_SHARD_HINT)
+    return fail(FAILED_PRECONDITION, "`tf.data.Dataset.shard(SHARD_HINT, ...)` can only be used with `AutoShardPolicy.HINT`");
   TRY(shard_pass(c, run, index - s->at % shards + (index < s->at % shards ? shards : 0), end));
   if (*end)
     return OK;
@@ -129,41 +137,6 @@ static status shard_next(struct cursor *c, const struct dataset_run *run, struct
   if (result != OK)
     element_release(out, c->dataset->component_count);
   return result;
-}
-
-/* ---- AutoShardDataset: as its policy says; by files only TensorFlow's rewriting can ---- */
-
-enum { POLICY_OFF = -1, POLICY_AUTO = 0, POLICY_FILE = 1, POLICY_DATA = 2 };
-
-static bool reads_files(const struct dataset *d) {
-  bool reads = strstr(d->kind->op, "Record") || strstr(d->kind->op, "TextLine") || strstr(d->kind->op, "MatchingFiles") ||
-               host_attr_int(&d->words, "reads_files", 0); /* its function does */
-  for (uint32_t i = 0; i < d->source_count; i++)
-    reads = reads || reads_files(d->sources[i]);
-  for (uint32_t i = 0; i < d->input_count; i++)
-    for (int64_t k = 0; k < d->inputs[i]->count && !reads; k++)
-      reads = dataset_at(d->inputs[i], k) && reads_files(dataset_at(d->inputs[i], k));
-  return reads;
-}
-
-static bool is_sharded(const struct dataset *d) {
-  int64_t policy = host_attr_int(&d->words, "auto_shard_policy", POLICY_AUTO);
-  return host_scalar_int(d->inputs[0]) > 1 && (policy == POLICY_AUTO || policy == POLICY_DATA);
-}
-
-static status auto_shard_check(const struct dataset *d) {
-  int64_t policy = host_attr_int(&d->words, "auto_shard_policy", POLICY_AUTO);
-  TRY(shard_check(d));
-  bool by_files = policy == POLICY_FILE || (policy == POLICY_AUTO && reads_files(d->sources[0]));
-  bool by_hints = policy != POLICY_OFF && policy != POLICY_AUTO && policy != POLICY_FILE && policy != POLICY_DATA;
-  if (host_scalar_int(d->inputs[0]) > 1 && (by_files || by_hints))
-    return fail(UNIMPLEMENTED, "auto_shard_policy %lld, which rewrites the dataset: AutoShardPolicy.DATA and OFF are there",
-                (long long)policy);
-  return OK;
-}
-
-static status auto_shard_next(struct cursor *c, const struct dataset_run *run, struct tensor **out, bool *end) {
-  return is_sharded(c->dataset) ? shard_next(c, run, out, end) : pass_next(c, run, out, end);
 }
 
 /* ---- how many ---- */
@@ -187,8 +160,6 @@ static int64_t shard_size(const struct dataset *d) {
   return n < 0 ? n : n / shards + (host_scalar_int(d->inputs[1]) < n % shards);
 }
 
-static int64_t auto_shard_size(const struct dataset *d) { return is_sharded(d) ? shard_size(d) : dataset_size_of_source(d); }
-
 static bool skip_has_places(const struct dataset *d) { return host_scalar_int(d->inputs[0]) >= 0; }
 
 static bool repeat_has_places(const struct dataset *d) { return host_scalar_int(d->inputs[0]) > 0; }
@@ -203,7 +174,6 @@ const struct dataset_kind dataset_orders[] = {
   {"MaxIntraOpParallelismDataset", 0, pass_next, NULL, threads_check, .size = dataset_size_of_source},
   {"PrivateThreadPoolDataset", 0, pass_next, NULL, threads_check, .size = dataset_size_of_source},
   {"ThreadPoolDataset", 0, pass_next, NULL, NULL, .size = dataset_size_of_source},
-  {"AutoShardDataset", sizeof(struct count_state), auto_shard_next, NULL, auto_shard_check, .size = auto_shard_size},
   {"OptionsDataset", 0, pass_next, NULL, NULL, .size = dataset_size_of_source, .batch = dataset_batch_of_source,
    .has_places = dataset_has_places},
   {"ModelDataset", 0, pass_next, NULL, NULL, .size = dataset_size_of_source, .batch = dataset_batch_of_source},

@@ -261,21 +261,23 @@ static status add_result_count(struct op_call *c, struct flow_node *n, const cha
   return OK;
 }
 
-/* Whether a function, or one that it names, makes datasets of files. `seen`: those that were asked. */
+/* Whether a function makes datasets of the files that its argument names, or one that flattens datasets in it does: what TensorFlow
+ * shares out to workers by files. `seen`: those that were asked. */
 static bool reads_files(const struct graph *graph, const struct attr_func *func, struct map *seen) {
   const struct function *function = func ? function_find(graph, func->name) : NULL;
   const struct function_body *body = function && map_insert(seen, func->name, 1) ? function->body : NULL;
   bool reads = false;
   for (uint32_t i = 0; body && i < body->node_count && !reads; i++) {
     const struct function_node *n = &body->nodes[i];
-    reads = strstr(n->op, "RecordDataset") || strstr(n->op, "TextLineDataset");
-    for (uint32_t k = 0; k < n->attr_count && !reads; k++)
+    bool is_reader = strstr(n->op, "RecordDataset") || strstr(n->op, "TextLineDataset");
+    bool is_flattening = strstr(n->op, "FlatMapDataset") || strstr(n->op, "InterleaveDataset");
+    reads = is_reader && n->input_count && strncmp(n->inputs[0], "args_0", 6) == 0;
+    for (uint32_t k = 0; k < n->attr_count && !reads && is_flattening; k++)
       reads = n->attrs[k].value.kind == ATTR_FUNC && reads_files(graph, n->attrs[k].value.func, seen);
   }
   return reads;
 }
 
-/* A dataset of files beside those that the runtime sees among the sources. */
 static void note_files(struct op_call *c, struct flow_node *n) {
   struct map seen = {0};
   if (reads_files(op_graph(c), dataset_function_at(c->node, "f"), &seen))
@@ -308,6 +310,19 @@ static bool walked_before(struct dataset_functions *all, const struct node *node
   return false;
 }
 
+static status walk_dataset(struct op_call *c, const struct node *node, int depth);
+
+/* What makes a dataset's input, or, where several are packed, all that do. */
+static status walk_input(struct op_call *c, const struct node *node, uint32_t i, int depth) {
+  const struct frame *fr = dataset_frame(c, node);
+  const struct node *from = fr ? &fr->graph->nodes.items[node->inputs[i].node] : NULL;
+  if (!from || !(is_op(from, "Pack") || is_op(from, "Identity")))
+    return walk_dataset(c, dataset_maker(c, node, i), depth + 1);
+  for (uint32_t k = 0; k < from->input_count; k++)
+    TRY(walk_input(c, from, k, depth));
+  return OK;
+}
+
 static status walk_dataset(struct op_call *c, const struct node *node, int depth) {
   if (!node || walked_before(op_datasets(c), node) || !dataset_frame(c, node))
     return OK;
@@ -315,7 +330,7 @@ static status walk_dataset(struct op_call *c, const struct node *node, int depth
     return fail(UNIMPLEMENTED, "%s: datasets from datasets more than 200 deep", node->name);
   for (uint32_t i = 0; i < node->input_count; i++)
     if (dtype_base(node->input_dtypes[i]) == DTYPE_VARIANT)
-      TRY(walk_dataset(c, dataset_maker(c, node, i), depth + 1));
+      TRY(walk_input(c, node, i, depth));
   return note_functions(c, node, dataset_maker(c, node, 0), false);
 }
 
