@@ -1,5 +1,7 @@
-/* host_optional.c: several tensors as one object: optionals, which may have none, and the components of composite tensors. */
+/* host_optional.c: several tensors as one object: optionals, which may have none, the components of composite tensors, and elements that
+ * TensorFlow compresses, which here stay as they are: they do not leave the process. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "runtime/host/object.h"
 #include "runtime/value/optional.h"
@@ -20,13 +22,21 @@ static void optional_destroy(struct object *object) {
 
 static status optional_zeros(const struct object *object, struct object **out);
 static status optional_add(const struct object *a, const struct object *b, struct object **out);
-static const struct object_kind optional_kind = {"Optional", optional_destroy, optional_zeros, optional_add};
+/* Alike, but none is taken for another. */
+static const struct object_kind optional_kind = {"Optional", optional_destroy, optional_zeros, optional_add},
+                                composite_kind = {"CompositeTensorVariant", optional_destroy, optional_zeros, optional_add},
+                                element_kind = {"CompressedElement", optional_destroy, optional_zeros, optional_add};
 
-static status optional_create(uint32_t count, struct optional **out) {
+static const struct object_kind *kind_of_call(const struct host_call *call) {
+  const char *op = program_text(call->program, call->instr->tf_op);
+  return strstr(op, "Optional") ? &optional_kind : strstr(op, "Composite") ? &composite_kind : &element_kind;
+}
+
+static status optional_create(uint32_t count, const struct object_kind *kind, struct optional **out) {
   *out = calloc(1, sizeof **out + count * sizeof(struct tensor *));
   if (!*out)
     return fail(RESOURCE_EXHAUSTED, "no memory for %u components", count);
-  object_init(&(*out)->object, &optional_kind);
+  object_init(&(*out)->object, kind);
   (*out)->count = count;
   return OK;
 }
@@ -38,7 +48,7 @@ static status item_zeros(const struct tensor *item, struct tensor **out) {
 static status optional_zeros(const struct object *object, struct object **out) {
   const struct optional *from = (const struct optional *)object;
   struct optional *made;
-  TRY(optional_create(from->count, &made));
+  TRY(optional_create(from->count, object->kind, &made));
   status s = OK;
   for (uint32_t i = 0; i < from->count && s == OK; i++)
     s = item_zeros(from->items[i], &made->items[i]);
@@ -53,7 +63,7 @@ static status optional_add(const struct object *a, const struct object *b, struc
   struct optional *made;
   if (x->count != y->count)
     return fail(INVALID_ARGUMENT, "Cannot add optionals because one has a value and the other doesn't.");
-  TRY(optional_create(x->count, &made));
+  TRY(optional_create(x->count, a->kind, &made));
   status s = OK;
   for (uint32_t i = 0; i < x->count && s == OK; i++)
     s = tensor_sum(x->items[i], y->items[i], &made->items[i]);
@@ -65,7 +75,7 @@ static status optional_add(const struct object *a, const struct object *b, struc
 
 status optional_output(struct host_call *call, uint32_t i, struct tensor *const *components, uint32_t count) {
   struct optional *made;
-  TRY(optional_create(count, &made));
+  TRY(optional_create(count, &optional_kind, &made));
   for (uint32_t k = 0; k < count; k++)
     made->items[k] = tensor_retain(components[k]);
   return object_output(call, i, &made->object);
@@ -73,10 +83,10 @@ status optional_output(struct host_call *call, uint32_t i, struct tensor *const 
 
 /* ---- calls ---- */
 
-/* OptionalFromValue, OptionalNone, CompositeTensorVariantFromComponents */
+/* OptionalFromValue, OptionalNone, CompositeTensorVariantFromComponents, CompressElement */
 status host_bundle_make(struct host_call *call) {
   struct optional *made;
-  TRY(optional_create(call->input_count, &made));
+  TRY(optional_create(call->input_count, kind_of_call(call), &made));
   status s = OK;
   for (uint32_t i = 0; i < call->input_count && s == OK; i++)
     s = host_keep_input(call, i, &made->items[i]);
@@ -88,7 +98,7 @@ status host_bundle_make(struct host_call *call) {
 
 static status take_input(const struct host_call *call, const struct optional **out) {
   struct object *object;
-  TRY(object_input(call, 0, &optional_kind, &object));
+  TRY(object_input(call, 0, kind_of_call(call), &object));
   *out = (const struct optional *)object;
   return OK;
 }
@@ -120,6 +130,7 @@ status host_optional_get_value(struct host_call *call) {
   return x->count ? give_components(call, x) : fail(INVALID_ARGUMENT, "The given optional does not have a value.");
 }
 
+/* CompositeTensorVariantToComponents, UncompressElement */
 status host_composite_components(struct host_call *call) {
   const struct optional *x;
   TRY(take_input(call, &x));

@@ -11,13 +11,19 @@ enum { POLICY_OFF = -1, POLICY_AUTO = 0, POLICY_FILE = 1, POLICY_DATA = 2, POLIC
 /* ---- kinds, in any of their versions ---- */
 
 /* Their elements come one by one out of the first source: a shard in front of it is one of what they give. */
-static const char *const passing[] = {"BatchDataset",         "CacheDataset",       "FilterDataset",         "FinalizeDataset",
-                                      "MapAndBatchDataset",   "MapDataset",         "ModelDataset",          "MaxIntraOpParallelismDataset",
-                                      "OptimizeDataset",      "OptionsDataset",     "PaddedBatchDataset",    "ParallelBatchDataset",
-                                      "ParallelMapDataset",   "ParseExampleDataset", "PrefetchDataset",      "PrivateThreadPoolDataset",
-                                      "RebatchDataset",       "RepeatDataset",      "ShardDataset",          "ShuffleAndRepeatDataset",
-                                      "ShuffleDataset",       "SkipDataset",        "TakeDataset",           "UnbatchDataset",
-                                      "WindowDataset",        NULL};
+static const char *const passing[] = {"BatchDataset",       "CacheDataset",
+                                      "FilterDataset",      "FinalizeDataset",
+                                      "MapAndBatchDataset", "MapDataset",
+                                      "ModelDataset",       "MaxIntraOpParallelismDataset",
+                                      "OptimizeDataset",    "OptionsDataset",
+                                      "PaddedBatchDataset", "ParallelBatchDataset",
+                                      "ParallelMapDataset", "ParseExampleDataset",
+                                      "PrefetchDataset",    "PrivateThreadPoolDataset",
+                                      "RebatchDataset",     "RepeatDataset",
+                                      "ShardDataset",       "ShuffleAndRepeatDataset",
+                                      "ShuffleDataset",     "SkipDataset",
+                                      "TakeDataset",        "UnbatchDataset",
+                                      "WindowDataset",      NULL};
 static const char *const flattening[] = {"FlatMapDataset", "InterleaveDataset", "LegacyParallelInterleaveDataset",
                                          "ParallelInterleaveDataset", NULL};
 

@@ -1,5 +1,5 @@
-/* ops_optional.c: optionals and composite tensors as variants: values that hold several tensors. What they hold is remembered for
- * the node that made them, so that what is taken out again has a rank. */
+/* ops_optional.c: optionals, composite tensors and compressed elements as variants: values that hold several tensors. What they hold is
+ * remembered for the node that made them, so that what is taken out again has a rank. */
 #include <string.h>
 
 #include "ir/lower/lower.h"
@@ -18,7 +18,7 @@ static void note_components(struct op_call *c) {
     o->pushed = op_origin(c, c->in[0].value);
 }
 
-/* OptionalFromValue, OptionalNone, CompositeTensorVariantFromComponents */
+/* OptionalFromValue, OptionalNone, CompositeTensorVariantFromComponents, CompressElement */
 status build_bundle_make(struct op_call *c) {
   struct flow_node *n;
   TRY(op_host(c, HOST_PURE, NULL, &n));
@@ -94,7 +94,7 @@ static const struct object_shapes *fitting_object(struct op_call *c, const struc
   return o ? o : first;
 }
 
-/* OptionalGetValue, CompositeTensorVariantToComponents */
+/* OptionalGetValue, CompositeTensorVariantToComponents, UncompressElement */
 status build_bundle_take(struct op_call *c) {
   struct flow_node *n;
   TRY(op_host(c, HOST_PURE, NULL, &n));
