@@ -6,7 +6,7 @@
 #include "compiler/pass/pass.h"
 #include "ir/graph/feed_ranks.h"
 
-#define RANKS 7     /* a feed without a rank is tried with 0 .. 6 dimensions */
+#define RANKS 7     /* a feed without a rank is tried with 0 .. 6 dimensions, a single one that takes none of these with more */
 #define FEW_FEEDS 3 /* without a rank: most combinations of small ranks are there */
 #define FEW_MAX 90  /* combinations that work, of few feeds and of many; ... */
 #define MANY_MAX 36
@@ -34,6 +34,7 @@ struct variants {
   rank_set *likely; /* per feed */
   VEC(struct combination) open;
   uint32_t tries, decided, worked;
+  int rank_first, rank_end; /* those that are tried */
   uint32_t wanted;          /* a feed whose rank one of the answers needs: its number + 1 */
   VEC(struct entry) wrong;  /* combinations that the graph refuses */
   struct lower_notes notes; /* of the last lowering */
@@ -215,7 +216,7 @@ static void open_combination(struct variants *v, struct combination next) {
 
 /* The combination with every rank of one more feed. */
 static void open_ranks(struct variants *v, const struct combination *from, uint32_t feed) {
-  for (int rank = 0; rank < RANKS; rank++) {
+  for (int rank = v->rank_first; rank < v->rank_end; rank++) {
     struct combination next = copy_combination(v, from);
     next.ranks[feed] = rank;
     open_combination(v, next);
@@ -260,7 +261,7 @@ static void add_combination(struct variants *v, const struct combination *at) {
     add_wrong(v, s, &e);
 }
 
-static void add_all(struct variants *v) {
+static void add_all(struct variants *v, int rank_first, int rank_end) {
   uint32_t count = v->request.feed_count;
   bool is_many = unranked_feeds(v) > FEW_FEEDS;
   uint32_t most = is_many ? MANY_MAX : FEW_MAX;
@@ -268,12 +269,22 @@ static void add_all(struct variants *v) {
   for (uint32_t i = 0; i < count; i++)
     none.ranks[i] = -1;
   vec_push(&v->open, none);
+  v->rank_first = rank_first;
+  v->rank_end = rank_end;
   while (v->open.count && v->worked < most && v->tries < TRIES_MAX) {
     struct combination next = take_combination(v);
     if (is_many && v->worked && next.cost >= 2 * UNLIKELY) /* what one of them is refused for is said already */
       return;
     add_combination(v, &next);
   }
+}
+
+/* With more dimensions than are likely. Where none works either, what is wrong with likely ones is what is said. */
+static void add_large(struct variants *v) {
+  const char *why = v->last_text;
+  add_all(v, RANKS, LIMIT_RANK + 1);
+  v->last = INVALID_ARGUMENT;
+  v->last_text = why;
 }
 
 /* What the ops say of the feeds, before any is tried. */
@@ -294,7 +305,9 @@ status entry_lower_variants(struct build *b, const struct entry_spec *spec) {
   v.request.feed_ranks = v.ranks = ARENA_ARRAY(&b->arena, int, v.request.feed_count + 1);
   uint32_t first = b->entries.count;
   TRY(find_likely(&v));
-  add_all(&v);
+  add_all(&v, 0, RANKS);
+  if (b->entries.count == first && v.last == INVALID_ARGUMENT && unranked_feeds(&v) == 1)
+    add_large(&v);
   vec_free(&v.open);
   if (b->entries.count == first) { /* wrong for every combination */
     vec_free(&v.wrong);
