@@ -201,8 +201,8 @@ static status csv_next(struct cursor *c, const struct dataset_run *run, struct t
     if (!s->file.file) {
       TRY(
         record_file_open(&s->file, ((const struct string_view *)names->data)[s->number++], host_scalar_string(d->inputs[CSV_COMPRESSION])));
-      if (dataset_bool(d, CSV_HEADER, false))
-        TRY(read_record(d, s, NULL, &is_over));
+      if (dataset_bool(d, CSV_HEADER, false) && (read_record(d, s, NULL, &is_over) != OK || is_over))
+        return fail(INVALID_ARGUMENT, "Can't read header of file");
     }
     status result = is_over ? OK : read_record(d, s, out, &is_over);
     if (result != OK)
