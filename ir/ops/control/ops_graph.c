@@ -60,6 +60,11 @@ static status pass_through(struct op_call *c, uint32_t i) {
   return OK;
 }
 status build_identity(struct op_call *c) { return pass_through(c, 0); }
+status build_guarantee_const(struct op_call *c) {
+  if (op_output_dtype(c, 0) == DTYPE_RESOURCE)
+    return fail(INVALID_ARGUMENT, "Input tensor cannot be a resource variable handle.");
+  return pass_through(c, 0);
+}
 status build_identity_n(struct op_call *c) {
   for (uint32_t i = 0; i < c->in_count; i++)
     TRY(pass_through(c, i));
