@@ -130,17 +130,19 @@ static bool shape_of_input(struct op_call *c, uint32_t i, struct flow_value *out
   return true;
 }
 
-/* Rank and dims of an element (at: which, or -1): constants stay, other sizes are new symbols, bound from what comes. `said`: or NULL. */
+/* Rank and dims of an element (at: which, or -1): constants stay, other sizes are new symbols, bound from what comes. `said`: or NULL; an
+ * element of its rank is asked for, whatever others of the list have. */
 static status element_dims(struct op_call *c, const struct node *maker, const struct flow_value *said, int64_t at, int *rank, dim *dims) {
   const struct flow_value *known = noted(lower_object(c->lw, maker), at);
   if (!known && !said && maker && !op_in_region(c))
     return fail(INVALID_ARGUMENT, "no element of '%s' was written, and the element shape is not fully defined", maker->name);
   if (!known && !said)
     return fail(UNIMPLEMENTED, "the rank of the elements of '%s' is not known while compiling", maker ? maker->name : "?");
+  known = known && said && known->rank != said->rank ? NULL : known;
   *rank = known ? known->rank : said->rank;
   for (int d = 0; d < *rank; d++) {
     dim best = known ? known->dims[d] : said->dims[d];
-    if (known && said && said->rank == *rank && op_dim_value(c, best) < 0 && said->dims[d] != NO_DIM && op_dim_value(c, said->dims[d]) >= 0)
+    if (known && said && op_dim_value(c, best) < 0 && said->dims[d] != NO_DIM && op_dim_value(c, said->dims[d]) >= 0)
       best = said->dims[d];
     dims[d] = op_dim_is_outer(c, best) ? best : op_new_symbol(c);
   }
