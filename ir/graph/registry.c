@@ -327,6 +327,17 @@ static status check_attrs(const struct node *n) {
   return OK;
 }
 
+/* TensorFlow's dtypes that tfc has not, by their numbers from DTYPE_COUNT on. */
+static const char *const small_dtypes[] = {"float8_e5m2", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e4m3b11fnuz", "float8_e5m2fnuz",
+                                           "int4",        "uint4"};
+
+static status refuse_dtype(const struct node *n, const char *attr, int64_t number) {
+  int64_t small = (number > DTYPE_REF ? number - DTYPE_REF : number) - DTYPE_COUNT;
+  if (small >= 0 && small < (int64_t)(sizeof small_dtypes / sizeof *small_dtypes))
+    return fail(UNIMPLEMENTED, "%s (%s): attribute '%s' is %s, a dtype that is not there", n->name, n->op, attr, small_dtypes[small]);
+  return fail(INVALID_ARGUMENT, "%s (%s): attribute '%s' is no dtype", n->name, n->op, attr);
+}
+
 static status push_arg_dtypes(const struct node *n, const struct op_arg *a, dtype_list *out) {
   int64_t count = a->number_attr ? node_attr_int(n, a->number_attr, 0) : 1;
   if (count < 0 || count > LIMIT_NODE_INPUTS)
@@ -335,14 +346,14 @@ static status push_arg_dtypes(const struct node *n, const struct op_arg *a, dtyp
     const struct attr_value *v = node_attr(n, a->list_attr);
     for (uint32_t i = 0; v && v->kind == ATTR_LIST && i < v->list.count; i++) {
       if (v->list.items[i].kind != ATTR_TYPE || !is_dtype(v->list.items[i].i))
-        return fail(INVALID_ARGUMENT, "%s (%s): attribute '%s' holds a number that is no dtype", n->name, n->op, a->list_attr);
+        return refuse_dtype(n, a->list_attr, v->list.items[i].kind == ATTR_TYPE ? v->list.items[i].i : 0);
       vec_push(out, (uint8_t)v->list.items[i].i);
     }
     return OK;
   }
   int64_t dtype = a->dtype || !a->type_attr ? a->dtype : node_attr_int(n, a->type_attr, 0);
   if (!is_dtype(dtype))
-    return fail(INVALID_ARGUMENT, "%s (%s): attribute '%s' is no dtype", n->name, n->op, a->type_attr ? a->type_attr : a->name);
+    return refuse_dtype(n, a->type_attr ? a->type_attr : a->name, dtype);
   for (int64_t i = 0; i < count; i++)
     vec_push(out, (uint8_t)(a->is_ref && dtype < DTYPE_REF ? dtype + DTYPE_REF : dtype));
   return OK;
