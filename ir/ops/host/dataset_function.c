@@ -6,6 +6,7 @@
 
 #include "ir/graph/function.h"
 #include "ir/ops/op_rows.h"
+#include "ir/ops/host/dataset_maker.h"
 #include "ir/lower/host_call.h"
 
 static struct bound *region_arguments(struct op_call *c, struct flow *flow, const struct dataset_function *f) {
@@ -82,7 +83,8 @@ static status take_state(struct op_call *c, struct dataset_function *f, const st
 
 /* A reduction may not give a state of other ranks than it took. */
 static status check_state(const struct dataset_function *f, const struct flow *flow) {
-  for (uint32_t k = 0; strstr(f->name, ":reduce_func") && k < flow->results.count && k < f->shapes.count; k++) {
+  bool reduces = (f->state_of && strstr(f->name, ":reduce_func")) || is_op(f->node, "ReduceDataset");
+  for (uint32_t k = 0; reduces && k < flow->results.count && k < f->shapes.count; k++) {
     const struct flow_value *made = &flow->values.items[flow->results.items[k]], *taken = &f->shapes.items[k];
     if (made->dtype != taken->dtype || made->rank != taken->rank)
       return fail(UNIMPLEMENTED, "%s: component %u of its state is %s of rank %d, and becomes %s of rank %d", f->node->name, k,
@@ -100,8 +102,7 @@ status dataset_functions_build(struct op_call *c, struct flow_list *flows) {
     struct dataset_function f = all->list.items[i];
     struct flow *flow;
     TRY(build_function(c, &f, &flow));
-    if (f.state_of)
-      TRY(check_state(&f, flow));
+    TRY(check_state(&f, flow));
     vec_push(flows, flow);
   }
   return OK;

@@ -66,6 +66,15 @@ static void add_sparse_slice(struct op_call *c, struct dataset_function *f, cons
   dataset_function_add(f, shape, NULL);
 }
 
+/* The rank of a component whose shape nobody says; -1: not known. A reduction's state is as it was first: what it becomes is checked when
+ * its function is there. */
+static int unsaid_rank(struct op_call *c, const struct node *dataset, uint32_t i, enum dtype dtype) {
+  if (dtype == DTYPE_VARIANT)
+    return dataset_element_rank(c, dataset, i);
+  bool is_state = dataset == c->node && is_op(dataset, "ReduceDataset") && i + 1 < c->in_count && c->in[i + 1].value;
+  return is_state ? op_value(c, c->in[i + 1].value)->rank : -1;
+}
+
 /* The components of the elements of a dataset. */
 static status add_components(struct op_call *c, struct dataset_function *f, const struct node *dataset) {
   const struct attr_value *types, *shapes;
@@ -82,15 +91,12 @@ static status add_components(struct op_call *c, struct dataset_function *f, cons
   for (uint32_t i = 0; i < types->list.count; i++) {
     const struct attr_shape *shape = &shapes->list.items[i].shape;
     struct flow_value value = {.dtype = (enum dtype)types->list.items[i].i, .rank = shape->rank};
-    if (shape->unknown_rank && value.dtype == DTYPE_VARIANT) {
-      value.rank = dataset_element_rank(c, dataset, i);
-      for (int d = 0; d < value.rank; d++)
-        value.dims[d] = op_new_symbol(c);
-    }
-    if ((shape->unknown_rank && (value.dtype != DTYPE_VARIANT || value.rank < 0)) || shape->rank > LIMIT_RANK)
+    if (shape->unknown_rank)
+      value.rank = unsaid_rank(c, dataset, i, value.dtype);
+    if (value.rank < 0 || value.rank > LIMIT_RANK)
       return fail(UNIMPLEMENTED, "%s: the rank of component %u of its dataset is not known while compiling", f->name, i);
-    for (int d = 0; d < shape->rank && !shape->unknown_rank; d++)
-      value.dims[d] = shape->dims[d] < 0 ? op_new_symbol(c) : op_dim(c, shape->dims[d]);
+    for (int d = 0; d < value.rank; d++)
+      value.dims[d] = shape->unknown_rank || shape->dims[d] < 0 ? op_new_symbol(c) : op_dim(c, shape->dims[d]);
     dataset_function_add(f, value, value.dtype == DTYPE_VARIANT ? dataset_component_maker(c, dataset, i) : NULL);
   }
   return OK;
@@ -369,13 +375,13 @@ static const struct node *read_dataset(struct op_call *c) {
   return NULL;
 }
 
-/* A variant of a rank that the graph does not say. */
-static status set_variant(struct op_call *c, struct flow_node *n, uint32_t i) {
+/* A component of a rank that the graph does not say. */
+static status set_unsaid(struct op_call *c, struct flow_node *n, uint32_t i) {
   dim dims[LIMIT_RANK];
   const struct node *maker = c->in[0].maker;
   bool is_own = is_op(c->node, "ReduceDataset");
-  int rank = maker && is_op(maker, "OneShotIterator") ? dataset_factory_rank(c, maker, i)
-                                                      : dataset_element_rank(c, is_own ? c->node : read_dataset(c), i);
+  bool by_factory = maker && is_op(maker, "OneShotIterator") && op_output_dtype(c, i) == DTYPE_VARIANT;
+  int rank = by_factory ? dataset_factory_rank(c, maker, i) : unsaid_rank(c, is_own ? c->node : read_dataset(c), i, op_output_dtype(c, i));
   if (rank < 0)
     return fail(UNIMPLEMENTED, "the rank of output %u is not known while compiling", i);
   for (int d = 0; d < rank; d++)
@@ -393,8 +399,8 @@ static status set_components(struct op_call *c, struct flow_node *n) {
   for (uint32_t i = 0; i < c->out_count; i++) {
     if (!shapes || shapes->kind != ATTR_LIST || i >= shapes->list.count)
       return fail(INVALID_ARGUMENT, "component %u has no shape", i);
-    if (shapes->list.items[i].shape.unknown_rank && op_output_dtype(c, i) == DTYPE_VARIANT)
-      TRY(set_variant(c, n, i));
+    if (shapes->list.items[i].shape.unknown_rank)
+      TRY(set_unsaid(c, n, i));
     else
       TRY(op_host_output_shaped(c, n, i, &shapes->list.items[i].shape));
   }
