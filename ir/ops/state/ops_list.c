@@ -284,6 +284,12 @@ static int64_t first_index(struct op_call *c, uint32_t input) {
   return known ? op_dim_value(c, e[0]) : -1;
 }
 
+/* Whether the array that is input 0 has no elements, as far as anybody says: then neither has what is taken out of it, and no shape. */
+static bool is_without_elements(struct op_call *c, const struct flow_value *said, int64_t first) {
+  const struct node *maker = c->in[0].maker;
+  return !said && first < 0 && maker && !op_in_region(c) && !noted(lower_object(c->lw, maker), -1);
+}
+
 /* TensorArrayPack, the first generation's, takes all. */
 status build_tensor_array_gather(struct op_call *c) {
   struct flow_node *n;
@@ -293,7 +299,10 @@ status build_tensor_array_gather(struct op_call *c) {
   if (!pack && op_value(c, c->in[1].value)->rank != 1)
     return fail(INVALID_ARGUMENT, "Expected indices to be a vector");
   dim count = pack ? op_new_symbol(c) : op_value(c, c->in[1].value)->dims[0];
-  return output_element(c, n, 0, any ? &said : NULL, pack ? -1 : first_index(c, 1), count);
+  int64_t first = pack ? -1 : first_index(c, 1);
+  if (is_without_elements(c, any ? &said : NULL, first))
+    return fail(UNIMPLEMENTED, "TensorArray '%s' has size zero, but its element shape is not fully defined", c->in[0].maker->name);
+  return output_element(c, n, 0, any ? &said : NULL, first, count);
 }
 
 /* Concat of tensor arrays and tensor lists: elements behind each other, and their lengths. */
