@@ -71,6 +71,22 @@ static void note_replicas(struct entry *e) {
     e->replicated = e->replicated || (e->flow->nodes.items[id] && e->flow->nodes.items[id]->task == TASK_SELF);
 }
 
+/* Rounds and orders of variables are laid over each other: a node that waits for what waits for it would never run. */
+static status verify_order(const struct flow *f) {
+  for (flow_id id = 1; id < f->nodes.count; id++) {
+    const struct flow_node *n = f->nodes.items[id];
+    flow_id latest = 0;
+    for (uint32_t i = 0; n && i < flow_input_count(n); i++)
+      if (flow_input(n, i) && f->values.items[flow_input(n, i)].producer > latest)
+        latest = f->values.items[flow_input(n, i)].producer;
+    for (uint32_t i = 0; n && i < n->controls.count; i++)
+      latest = n->controls.items[i] > latest ? n->controls.items[i] : latest;
+    if (latest >= id)
+      return fail(INTERNAL, "%s (%s): waits for '%s', which waits for it", n->name, n->tf_op, f->nodes.items[latest]->name);
+  }
+  return OK;
+}
+
 static status synchronise(struct spread *s, uint32_t i) {
   struct build *b = s->build;
   struct entry *e = &b->entries.items[i];
@@ -80,7 +96,7 @@ static status synchronise(struct spread *s, uint32_t i) {
     TRY(sync_rounds(b, e, s->reaches[i].before, count));
   }
   note_replicas(e);
-  return OK;
+  return verify_order(e->flow);
 }
 
 status pass_spread(struct build *b) {

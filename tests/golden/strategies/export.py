@@ -434,10 +434,26 @@ def siamese():
     return Siamese(net, keras.optimizers.Adam(0.05), mean_squares, [((None, 10), F), ((None, 3), F)]), floats(24, 10), floats(24, 3)
 
 
+def adversarial_in_place():
+    """The same with averages that are added to in place: what a server's variable becomes is made of what another has just become."""
+    w, m, g = tf.Variable(floats(4, 1), name="w"), tf.Variable(np.zeros((4, 1), np.float32), name="m"), tf.Variable(floats(3, 4), name="g")
+
+    def step(w, m, g, x, y):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(tf.nn.softplus(-tf.matmul(y, w)) + tf.nn.softplus(tf.matmul(tf.matmul(x, g), w)))
+        m.assign_add(0.3 * (tape.gradient(loss, w) - m))
+        w.assign_sub(0.5 * m)
+        with tf.GradientTape() as tape:
+            fooled = tf.reduce_mean(tf.nn.softplus(-tf.matmul(tf.matmul(x, g), w)))
+        g.assign_sub(0.5 * tape.gradient(fooled, g))
+        return loss
+    return Plain([w, m, g], step, [((None, 3), F), ((None, 4), F)]), floats(24, 3), floats(24, 4)
+
+
 MODELS = {f.__name__: f for f in (adam, adam_fixed_batch, momentum, clip_global_norm, adamw_ema_schedule, accumulation, rmsprop_clipnorm, lion, adafactor, loss_scale,
                                   residual, gru, lstm_rolled, unet, vit, dlrm, dlrm_adam, dlrm_sgd, gpt2, fit, penalty, assign_sub, hand_adam, tied_square,
                                   loop_around, scalars, two_lookups, dlrm_clip, dlrm_fixed_batch, words, centre,
-                                  adversarial, siamese)}
+                                  adversarial, adversarial_in_place, siamese)}
 APART = {"residual", "siamese"}
 
 
