@@ -527,6 +527,7 @@ status gradients_find(struct reach *r, struct gradients *out) {
   bool alone = r->build->strategy == STRATEGY_PS_ASYNC;
   take_gathered(r, out);
   find_targets(r, out);
+  r->settled = true;
   reach_run(r, true);
   out->trains = out->items.count > sums || trains(r);
   if (!out->trains) {
@@ -535,7 +536,6 @@ status gradients_find(struct reach *r, struct gradients *out) {
   }
   for (uint32_t i = 0; i < sums; i++)
     r->cut[out->items.items[i].value] = true;
-  r->settled = true;
   reach_run(r, false);
   uint32_t before = out->items.count;
   cut_rows(r, out);
