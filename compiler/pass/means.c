@@ -36,7 +36,7 @@ static const char **users_of(struct build *b, const struct flow *f, value_id v, 
   for (flow_id id = 1; id < f->nodes.count; id++)
     if (f->nodes.items[id] && !for_gradient[id] && f->nodes.items[id]->op != FLOW_FETCH && node_takes(f->nodes.items[id], v))
       vec_push(&names, f->nodes.items[id]->name);
-  const char **copy = arena_copy(&b->arena, names.items, (names.count + 1) * sizeof *copy);
+  const char **copy = arena_copy(&b->arena, names.items, names.count * sizeof *copy);
   *count = names.count;
   vec_free(&names);
   return copy;
