@@ -102,6 +102,7 @@ void reach_init(struct reach *r, struct build *build, const struct flow *flow) {
   r->of_variables = calloc(values, 1);
   r->differs = calloc(values, 1);
   r->node_differs = calloc(nodes, 1);
+  r->carried = calloc(values, 1);
   r->behind = calloc(values, 1);
   r->node_depends = calloc(nodes, 1);
   r->dominator = calloc(values, sizeof *r->dominator);
@@ -122,6 +123,7 @@ void reach_deinit(struct reach *r) {
   free(r->of_variables);
   free(r->differs);
   free(r->node_differs);
+  free(r->carried);
   free(r->behind);
   free(r->node_depends);
   free(r->dominator);
@@ -234,18 +236,20 @@ static void note_own_size(void *self, uint32_t symbol) { ((struct reach *)self)-
 static void visit(struct reach *r, flow_id id) {
   const struct flow_node *n = r->flow->nodes.items[id];
   bool source = is_source(r, n), differs = source, depends = false;
-  flow_id before = r->before[id];
+  flow_id before = r->before[id], changed = !r->settled && before && r->node_differs[before] ? before : 0;
+  bool carried = changed != 0;
   value_id at = 0;
   for (uint32_t i = 0; i < node_input_count(n); i++) {
     value_id v = node_input(n, i);
     depends = depends || (v && r->of_variables[v]);
     if (v && reach_leads_on(r, v))
       meet(r, &differs, &at, v);
+    carried = carried || (v && reach_leads_on(r, v) && r->carried[v]);
   }
   if (source)
     at = 0;
-  if (before && !r->settled && r->node_differs[before])
-    meet(r, &differs, &at, r->node_dominator[before]);
+  if (changed)
+    meet(r, &differs, &at, r->node_dominator[changed]);
   uint32_t var;
   for (uint32_t i = 0; i < node_touch_count(n) && !before; i++)
     depends = depends || (n->op != FLOW_ASSIGN && node_touch(n, i, &var) != TOUCH_NONE);
@@ -260,6 +264,7 @@ static void visit(struct reach *r, flow_id id) {
     r->of_variables[v] = r->node_depends[id];
     r->differs[v] = differs;
     r->behind[v] = !differs && is_behind(r, n);
+    r->carried[v] = carried;
     r->dominator[v] = at;
     r->depth[v] = (at ? r->depth[at] : 0) + 1;
   }

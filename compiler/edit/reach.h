@@ -1,12 +1,10 @@
 /* reach.h: what in a step differs from worker to worker, and the ways on which it comes to the variables.
  *
  * Data are the feeds but scalars, what the task's host calls give by themselves (iterators, queues, files), random numbers, and sizes
- * of feeds.
- * `reach_run` follows them through the flow; a value that is in the cut counts as alike on all workers. For each value it finds the
- * one before it
- * that all ways from data lead through (its immediate dominator: Cooper, Harvey and Kennedy, "A simple, fast dominance algorithm", in
- * one turn, as a flow
- * has no cycles). An update is what changes a variable; a read that is ordered after one depends on it.
+ * of feeds. `reach_run` follows them through the flow; a value that is in the cut counts as alike on all workers. For each value it finds
+ * the one before it that all ways from data lead through (its immediate dominator: Cooper, Harvey and Kennedy, "A simple, fast dominance
+ * algorithm", in one turn, as a flow has no cycles). An update is what changes a variable; a read that is ordered after one depends on it,
+ * unless variables are `settled`.
  */
 #ifndef TFC_COMPILER_REACH_H
 #define TFC_COMPILER_REACH_H
@@ -22,9 +20,10 @@ struct reach {
   bool *behind;       /* per value: it is alike because it is made of what was cut */
   bool *node_depends; /* the same, per node */
   bool scalars;       /* of the last run: ways may lead through scalars */
-  bool settled;       /* to be set before a run: what is read of a variable after an update counts as alike */
+  bool settled;       /* of the next runs: what is read of a variable after an update counts as alike */
   /* of the last run: */
   bool *differs, *node_differs;
+  bool *carried;            /* per value: it differs as a variable does that has been changed before */
   value_id *dominator;      /* per value that differs: the next one that all ways lead through; 0: the data */
   value_id *node_dominator; /* per node */
   uint32_t *depth;          /* per value: of its dominators */

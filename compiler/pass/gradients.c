@@ -4,9 +4,9 @@
  * of a square layer, does not count: other variables' updates are reached past it. The same rule cuts what else follows the data: the
  * averages of a batch normalization before they are moved.
  *
- * What is read of a variable after its update is as alike as what the update was made of: it leads on to nothing while gradients are looked
- * for (a generator that learns from the critic which this step has changed, averages that move twice), and once all are cut it is seen
- * whether that was right.
+ * A step may train in turn: a generator learns from the critic that the step has changed, averages move twice. Then a value that changes
+ * one variable also reaches the updates of others, past which other data lead. Where that leaves something, what is read of a variable after
+ * its update is taken for alike, the earliest value is cut first, and once all are cut the flow is gone through as it is.
  *
  * Scalars tie all variables together (the norm of all gradients); they are left out at first. What data still reach then they reach
  * by scalars: cut where these are made.
@@ -51,6 +51,11 @@ static bool has_rows_of(const struct reach *r, const struct flow_value *v, const
   return same;
 }
 
+static bool is_indices(const struct reach *r, value_id v) {
+  const struct flow_value *x = &r->flow->values.items[v];
+  return x->rank == 1 && (x->dtype == DTYPE_INT32 || x->dtype == DTYPE_INT64);
+}
+
 /* Rows of the variable, of which only the values come from data: their number and where they are is alike on all workers. */
 static bool is_fixed_rows(const struct reach *r, value_id v, const struct flow_var *var) {
   const struct flow_value *x = &r->flow->values.items[v];
@@ -68,7 +73,7 @@ static bool is_made_alike(const struct reach *r, const struct flow_node *n) {
 
 static bool may_be_cut(const struct reach *r, value_id v, const struct flow_var *var) {
   const struct flow_value *x = &r->flow->values.items[v];
-  if (!is_number(x->dtype) || !reach_is_own(r, v) || !is_made_alike(r, r->flow->nodes.items[x->producer]))
+  if (!is_number(x->dtype) || r->carried[v] || !reach_is_own(r, v) || !is_made_alike(r, r->flow->nodes.items[x->producer]))
     return false;
   return has_shape_of(r, x, var) || is_fixed_rows(r, v, var) || (r->scalars && x->rank == 0 && dtype_is_float(x->dtype));
 }
@@ -176,7 +181,6 @@ static bool split_value(const struct reach *r, struct flow *f, value_id v) {
 
 bool gradients_split(struct reach *r, struct flow *f) {
   bool any = false;
-  r->settled = true;
   reach_run(r, false);
   VEC(value_id) found = {0};
   for (uint32_t i = 0; i < r->updates.count; i++) {
@@ -184,7 +188,7 @@ bool gradients_split(struct reach *r, struct flow *f) {
     if (var == UINT32_MAX || choose(r, r->updates.items[i], &r->build->vars.items[var]))
       continue;
     for (value_id v = r->node_dominator[r->updates.items[i]]; v; v = r->dominator[v])
-      if (has_shape_of(r, &r->flow->values.items[v], &r->build->vars.items[var]) && !reach_is_own(r, v))
+      if (has_shape_of(r, &r->flow->values.items[v], &r->build->vars.items[var]) && !r->carried[v] && !reach_is_own(r, v))
         vec_push(&found, v);
   }
   bool *seen = calloc(f->values.count + 1, 1);
@@ -226,7 +230,7 @@ static bool is_reduction(const struct scalar_search *s, const struct flow_node *
 static bool is_first_scalar(const struct scalar_search *s, value_id v) {
   const struct flow_value *x = &s->r->flow->values.items[v];
   const struct flow_node *maker = s->r->flow->nodes.items[x->producer];
-  return x->rank == 0 && dtype_is_float(x->dtype) && is_reduction(s, maker) && is_made_alike(s->r, maker);
+  return x->rank == 0 && dtype_is_float(x->dtype) && !s->r->carried[v] && is_reduction(s, maker) && is_made_alike(s->r, maker);
 }
 
 /* From an update back to the first scalars that are made of data: a loss, a norm of what only this worker has, the gradient of a
@@ -285,13 +289,8 @@ static void mark_cone(struct rows_search *s, flow_id id) {
   for (uint32_t i = 0; i < node_input_count(n); i++)
     if (node_input(n, i) && reach_leads_on(s->r, node_input(n, i)))
       mark_cone(s, s->r->flow->values.items[node_input(n, i)].producer);
-  if (s->r->before[id])
+  if (s->r->before[id] && !s->r->settled)
     mark_cone(s, s->r->before[id]);
-}
-
-static bool is_indices(const struct reach *r, value_id v) {
-  const struct flow_value *x = &r->flow->values.items[v];
-  return x->rank == 1 && (x->dtype == DTYPE_INT32 || x->dtype == DTYPE_INT64);
 }
 
 static void list_rows(struct rows_search *s) {
@@ -299,7 +298,7 @@ static void list_rows(struct rows_search *s) {
     for (uint32_t i = 0; s->seen[id] && i < s->r->flow->nodes.items[id]->outputs.count; i++) {
       value_id v = s->r->flow->nodes.items[id]->outputs.items[i];
       const struct flow_value *x = &s->r->flow->values.items[v];
-      if (!reach_leads_on(s->r, v))
+      if (!reach_leads_on(s->r, v) || s->r->carried[v])
         continue;
       if (is_indices(s->r, v))
         vec_push(&s->indices, v);
@@ -382,6 +381,67 @@ static void cut_rows(struct reach *r, struct gradients *out) {
     vec_free(&s.rows);
     vec_free(&s.indices);
   }
+}
+
+/* ---- in turn ---- */
+
+static bool sums_rows(const struct reach *r, const struct flow_node *n) {
+  bool indices = false, rows = false;
+  for (uint32_t i = 0; i < node_input_count(n); i++) {
+    value_id v = node_input(n, i);
+    if (!v || !reach_leads_on(r, v))
+      continue;
+    indices = indices || is_indices(r, v);
+    rows = rows || dtype_is_float(r->flow->values.items[v].dtype);
+  }
+  return indices && rows;
+}
+
+/* Whether data come to an update through rows that are summed up by indices: of those the workers' would have to be gathered. */
+static bool is_of_rows(struct reach *r, flow_id update) {
+  struct rows_search s = {.r = r, .seen = calloc(r->flow->nodes.count + 1, 1)};
+  bool found = false;
+  mark_cone(&s, update);
+  for (flow_id id = 1; id < r->flow->nodes.count && !found; id++)
+    found = s.seen[id] && sums_rows(r, r->flow->nodes.items[id]);
+  free(s.seen);
+  return found;
+}
+
+/* Of what may be cut for the updates that are left the earliest; `passed`: updates that are not asked. *update: whose it is. */
+static value_id earliest(const struct reach *r, const bool *passed, flow_id *update) {
+  const struct flow_value *values = r->flow->values.items;
+  value_id first = NO_VALUE;
+  for (uint32_t i = 0; i < r->updates.count; i++) {
+    flow_id id = r->updates.items[i];
+    uint32_t var = updated_var(r, id);
+    value_id v = var != UINT32_MAX && !passed[id] ? choose(r, id, &r->build->vars.items[var]) : NO_VALUE;
+    if (!v || (first && values[v].producer >= values[first].producer))
+      continue;
+    first = v;
+    *update = id;
+  }
+  return first;
+}
+
+/* One after the other, the earliest value first: what is made of a gradient, such as the means of its squares, is not reached then. */
+static void cut_in_turn(struct reach *r, struct gradients *out) {
+  bool *passed = calloc(r->flow->nodes.count + 1, 1);
+  value_id v;
+  flow_id update = 0;
+  r->settled = true;
+  reach_run(r, false);
+  while ((v = earliest(r, passed, &update)) != NO_VALUE) {
+    if (is_of_rows(r, update)) {
+      passed[update] = true;
+      continue;
+    }
+    r->cut[v] = true;
+    vec_push(&out->items, (struct gradient){.value = v, .var = updated_var(r, update)});
+    reach_run(r, false);
+  }
+  r->settled = false;
+  free(passed);
 }
 
 /* ---- sums ---- */
@@ -522,12 +582,33 @@ static status refuse_scalar(const struct reach *r) {
               n->name, n->tf_op, r->build->options.strategy);
 }
 
+static void cut_at_once(struct reach *r, struct gradients *out) {
+  uint32_t before = out->items.count;
+  reach_run(r, false);
+  cut_rows(r, out);
+  out->wants_rows = out->items.count > before;
+  cut_updates(r, out);
+}
+
+/* What is left differs by scalars. */
+static void cut_rest(struct reach *r, struct gradients *out) {
+  cut_scalars(r, out);
+  reach_run(r, true);
+  cut_updates(r, out);
+  reach_run(r, true);
+}
+
+static void undo_cuts(struct reach *r, struct gradients *out, uint32_t count) {
+  for (; out->items.count > count; out->items.count--)
+    r->cut[vec_last(&out->items).value] = false;
+  out->wants_rows = false;
+}
+
 status gradients_find(struct reach *r, struct gradients *out) {
   uint32_t sums = out->items.count;
   bool alone = r->build->strategy == STRATEGY_PS_ASYNC;
   take_gathered(r, out);
   find_targets(r, out);
-  r->settled = true;
   reach_run(r, true);
   out->trains = out->items.count > sums || trains(r);
   if (!out->trains) {
@@ -536,16 +617,14 @@ status gradients_find(struct reach *r, struct gradients *out) {
   }
   for (uint32_t i = 0; i < sums; i++)
     r->cut[out->items.items[i].value] = true;
-  reach_run(r, false);
-  uint32_t before = out->items.count;
-  cut_rows(r, out);
-  out->wants_rows = out->items.count > before;
-  cut_updates(r, out);
-  cut_scalars(r, out);
-  reach_run(r, true);
-  cut_updates(r, out);
-  r->settled = false;
-  reach_run(r, true);
+  uint32_t given = out->items.count;
+  cut_at_once(r, out);
+  cut_rest(r, out);
+  if (r->updates.count && !alone) {
+    undo_cuts(r, out, given);
+    cut_in_turn(r, out);
+    cut_rest(r, out);
+  }
   if (alone)
     return OK;
   if (r->updates.count)

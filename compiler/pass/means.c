@@ -61,6 +61,14 @@ static void ask_for_rows(struct build *b, const struct means *m, uint32_t entry)
   free(for_gradient);
 }
 
+/* The variable whose rows are not gathered. */
+static const char *rows_var(const struct build *b, const struct gradients *g) {
+  for (uint32_t i = 0; i < g->items.count; i++)
+    if (g->items.items[i].kind == GRADIENT_ROWS && !g->items.items[i].gathered)
+      return b->vars.items[g->items.items[i].var].name;
+  return "";
+}
+
 /* The flows have been lowered with the rows of all workers, as far as they can be together. */
 static status check_rows(const struct build *b, const struct means *m) {
   for (uint32_t i = 0; i < b->entries.count; i++)
@@ -68,7 +76,7 @@ static status check_rows(const struct build *b, const struct means *m) {
       return fail(UNIMPLEMENTED,
                   "entry %s: --strategy %s: gradients of single rows of '%s', used where those of several workers cannot be "
                   "together",
-                  b->entries.items[i].name, b->options.strategy, b->vars.items[vec_last(&m->gradients[i].items).var].name);
+                  b->entries.items[i].name, b->options.strategy, rows_var(b, &m->gradients[i]));
   return OK;
 }
 static status find_rows(struct build *b, struct means *m) {

@@ -90,9 +90,23 @@ static status call_other(struct op_call *c, const struct function *f, const stru
   return OK;
 }
 
+/* Results are of the types that the node says. Those of another implementation need not be: what it hands on to its gradient is its own. */
+static status check_results(const struct op_call *c) {
+  for (uint32_t i = 0; i < c->out_count; i++) {
+    enum dtype have = c->out[i].value ? op_value(c, c->out[i].value)->dtype : op_output_dtype(c, i);
+    if (have != op_output_dtype(c, i))
+      return fail(INTERNAL, "Output %u of type %s does not match declared output type %s", i, dtype_name(have),
+                  dtype_name(op_output_dtype(c, i)));
+  }
+  return OK;
+}
+
 status lower_call_selected(struct op_call *c, const char *name, const struct attr *attrs, uint32_t attr_count) {
   const struct function *f = select_function(c, name);
-  return f ? call_other(c, f, attrs, attr_count) : lower_call_function(c, name, attrs, attr_count);
+  if (f)
+    return call_other(c, f, attrs, attr_count);
+  TRY(lower_call_function(c, name, attrs, attr_count));
+  return check_results(c);
 }
 
 status lower_call_as_written(struct op_call *c, const struct attr_func *f) {

@@ -129,11 +129,9 @@ status host_dataset(struct host_call *call) {
   dataset->kind = dataset_kind_find(program_text(call->program, call->instr->tf_op));
   dataset->words = (struct host_call){.task = call->task, .program = call->program, .instr = call->instr};
   dataset->component_count = dataset->kind ? count_components(call, dataset->kind) : 0;
-  status result = OK;
-  if ((!dataset->kind || dataset->component_count > DATASET_COMPONENTS_MAX))
-    result = fail(UNIMPLEMENTED, "a dataset of %u components", dataset->component_count);
-  if (result == OK)
-    result = take_inputs(call, dataset);
+  status result = dataset->kind && dataset->component_count <= DATASET_COMPONENTS_MAX
+                  ? take_inputs(call, dataset)
+                  : fail(UNIMPLEMENTED, "a dataset of %u components", dataset->component_count);
   if (result == OK && dataset->kind->rewrite)
     result = dataset->kind->rewrite(dataset);
   if (result == OK && dataset->kind->check)
@@ -216,6 +214,10 @@ status cursor_source_next(struct cursor *cursor, uint32_t i, const struct datase
   struct cursor *source = NULL;
   TRY(cursor_source(cursor, i, &source));
   return cursor_next(source, run, out, end);
+}
+
+status cursor_pass_next(struct cursor *cursor, const struct dataset_run *run, struct tensor **out, bool *end) {
+  return cursor_source_next(cursor, 0, run, out, end);
 }
 
 void element_release(struct tensor **element, uint32_t count) {

@@ -110,6 +110,8 @@ status cursor_next(struct cursor *cursor, const struct dataset_run *run, struct 
 status cursor_source(struct cursor *cursor, uint32_t i, struct cursor **out);
 /* Its next element. */
 status cursor_source_next(struct cursor *cursor, uint32_t i, const struct dataset_run *run, struct tensor **out, bool *end);
+/* Of the first source as they come: what TensorFlow does ahead of time there changes when, not what. */
+status cursor_pass_next(struct cursor *cursor, const struct dataset_run *run, struct tensor **out, bool *end);
 void element_release(struct tensor **element, uint32_t count);
 
 /* Calls the function of a dataset with the given values (whose references stay the caller's) and those that it captured, which are inputs

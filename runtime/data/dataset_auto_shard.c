@@ -1,7 +1,6 @@
 /* dataset_auto_shard.c: datasets that are shared out to workers. As TensorFlow's rewriting of graphs does it, a dataset is changed when it
  * is made: an AutoShardDataset passes on what its source gives, and somewhere among the sources is a shard that was not there. By files it
  * stands in front of what reads them, so that each worker reads files of its own; by data at the end. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "runtime/data/dataset.h"
@@ -179,11 +178,7 @@ static status auto_shard_rewrite(struct dataset *d) {
   return OK;
 }
 
-static status auto_shard_next(struct cursor *c, const struct dataset_run *run, struct tensor **out, bool *end) {
-  return cursor_source_next(c, 0, run, out, end);
-}
-
 const struct dataset_kind dataset_auto_shards[] = {
-  {"AutoShardDataset", 0, auto_shard_next, .rewrite = auto_shard_rewrite, .size = dataset_size_of_source},
+  {"AutoShardDataset", 0, cursor_pass_next, .rewrite = auto_shard_rewrite, .size = dataset_size_of_source},
   {0},
 };

@@ -74,12 +74,6 @@ static int64_t directed_size(const struct dataset *d) {
   return DATASET_UNKNOWN;
 }
 
-/* ---- the first of several that give the same ---- */
-
-static status first_next(struct cursor *c, const struct dataset_run *run, struct tensor **out, bool *end) {
-  return cursor_source_next(c, 0, run, out, end);
-}
-
 /* ---- unique ---- */
 
 struct unique_state {
@@ -200,7 +194,7 @@ static status sleep_next(struct cursor *c, const struct dataset_run *run, struct
 const struct dataset_kind dataset_choices[] = {
   {"DirectedInterleaveDataset", sizeof(struct directed_state), directed_next, directed_stop, directed_check, MADE_FROM_ALL,
    .size = directed_size},
-  {"ChooseFastestDataset", 0, first_next, NULL, NULL, MADE_FROM_ALL, .size = dataset_size_of_source},
+  {"ChooseFastestDataset", 0, cursor_pass_next, NULL, NULL, MADE_FROM_ALL, .size = dataset_size_of_source},
   {"UniqueDataset", sizeof(struct unique_state), unique_next, unique_stop, unique_check, .size = NULL},
   {"AssertCardinalityDataset", sizeof(struct count_state), assert_cardinality_next, NULL, NULL, .size = assert_cardinality_size,
    .batch = dataset_batch_of_source, .has_places = dataset_has_places},

@@ -8,11 +8,6 @@ struct count_state {
   int64_t at;
 };
 
-/* Elements that come as they are: what TensorFlow does ahead of time here changes when, not what. */
-static status pass_next(struct cursor *c, const struct dataset_run *run, struct tensor **out, bool *end) {
-  return cursor_source_next(c, 0, run, out, end);
-}
-
 static status threads_check(const struct dataset *d) {
   int64_t count;
   TRY(dataset_int(d, 0, "the number of threads", &count));
@@ -165,19 +160,19 @@ static bool skip_has_places(const struct dataset *d) { return host_scalar_int(d-
 static bool repeat_has_places(const struct dataset *d) { return host_scalar_int(d->inputs[0]) > 0; }
 
 const struct dataset_kind dataset_orders[] = {
-  {"FinalizeDataset", 0, pass_next, NULL, NULL, .size = dataset_size_of_source, .batch = dataset_batch_finalized},
-  {"OptimizeDataset", 0, pass_next, NULL, NULL, .size = dataset_size_of_source},
-  {"OptimizeDatasetV2", 0, pass_next, NULL, NULL, .size = dataset_size_of_source},
-  {"NonSerializableDataset", 0, pass_next, NULL, NULL, .size = dataset_size_of_source},
-  {"LatencyStatsDataset", 0, pass_next, NULL, NULL, .size = dataset_size_of_source},
-  {"BytesProducedStatsDataset", 0, pass_next, NULL, NULL, .size = dataset_size_of_source},
-  {"MaxIntraOpParallelismDataset", 0, pass_next, NULL, threads_check, .size = dataset_size_of_source},
-  {"PrivateThreadPoolDataset", 0, pass_next, NULL, threads_check, .size = dataset_size_of_source},
-  {"ThreadPoolDataset", 0, pass_next, NULL, NULL, .size = dataset_size_of_source},
-  {"OptionsDataset", 0, pass_next, NULL, NULL, .size = dataset_size_of_source, .batch = dataset_batch_of_source,
+  {"FinalizeDataset", 0, cursor_pass_next, NULL, NULL, .size = dataset_size_of_source, .batch = dataset_batch_finalized},
+  {"OptimizeDataset", 0, cursor_pass_next, NULL, NULL, .size = dataset_size_of_source},
+  {"OptimizeDatasetV2", 0, cursor_pass_next, NULL, NULL, .size = dataset_size_of_source},
+  {"NonSerializableDataset", 0, cursor_pass_next, NULL, NULL, .size = dataset_size_of_source},
+  {"LatencyStatsDataset", 0, cursor_pass_next, NULL, NULL, .size = dataset_size_of_source},
+  {"BytesProducedStatsDataset", 0, cursor_pass_next, NULL, NULL, .size = dataset_size_of_source},
+  {"MaxIntraOpParallelismDataset", 0, cursor_pass_next, NULL, threads_check, .size = dataset_size_of_source},
+  {"PrivateThreadPoolDataset", 0, cursor_pass_next, NULL, threads_check, .size = dataset_size_of_source},
+  {"ThreadPoolDataset", 0, cursor_pass_next, NULL, NULL, .size = dataset_size_of_source},
+  {"OptionsDataset", 0, cursor_pass_next, NULL, NULL, .size = dataset_size_of_source, .batch = dataset_batch_of_source,
    .has_places = dataset_has_places},
-  {"ModelDataset", 0, pass_next, NULL, NULL, .size = dataset_size_of_source, .batch = dataset_batch_of_source},
-  {"RewriteDataset", 0, pass_next, NULL, NULL, .size = dataset_size_of_source},
+  {"ModelDataset", 0, cursor_pass_next, NULL, NULL, .size = dataset_size_of_source, .batch = dataset_batch_of_source},
+  {"RewriteDataset", 0, cursor_pass_next, NULL, NULL, .size = dataset_size_of_source},
   {"TakeDataset", sizeof(struct count_state), take_next, NULL, count_check, .size = take_size, .batch = dataset_batch_of_source,
    .has_places = dataset_has_places},
   {"SkipDataset", sizeof(struct count_state), skip_next, NULL, count_check, .size = skip_size, .batch = dataset_batch_of_source,

@@ -187,15 +187,7 @@ status build_partitioned_call(struct op_call *c) {
   if (function_has_lists(function))
     return fail(INVALID_ARGUMENT, "Function %s has an argument or result that is a list: such a call takes single tensors only",
                 f->func->name);
-  TRY(lower_call_selected(c, f->func->name, f->func->attrs, f->func->attr_count));
-  /* what a function hands on to its gradient is of other types where a sibling runs in its place */
-  for (uint32_t i = 0; i < c->out_count && function->role != FUNCTION_FORWARD; i++) {
-    enum dtype have = c->out[i].value ? op_value(c, c->out[i].value)->dtype : op_output_dtype(c, i);
-    if (have != op_output_dtype(c, i))
-      return fail(INTERNAL, "Output %u of type %s does not match declared output type %s", i, dtype_name(have),
-                  dtype_name(op_output_dtype(c, i)));
-  }
-  return OK;
+  return lower_call_selected(c, f->func->name, f->func->attrs, f->func->attr_count);
 }
 
 status build_symbolic_gradient(struct op_call *c) {

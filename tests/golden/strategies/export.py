@@ -389,11 +389,11 @@ def centre():
 class Adversarial(tf.Module):
     """The generator's gradient is made through the critic that this step has already changed."""
 
-    def __init__(self):
+    def __init__(self, optimizers):
         super().__init__()
         self.critic = keras.Sequential([keras.Input((4,)), layers.Dense(6), layers.LeakyReLU(), layers.Dense(1)])
         self.generator = keras.Sequential([keras.Input((3,)), layers.Dense(6, activation="relu"), layers.Dense(4)])
-        self.optimizers = [keras.optimizers.Adam(0.05), keras.optimizers.SGD(0.2, momentum=0.9)]
+        self.optimizers = list(optimizers)
         for optimizer, model in zip(self.optimizers, (self.critic, self.generator)):
             optimizer.build(model.trainable_variables)
         self.step = tf.function(self.body, input_signature=[tf.TensorSpec((None, 3), F), tf.TensorSpec((None, 4), F)])
@@ -415,8 +415,68 @@ class Adversarial(tf.Module):
         return [v for o in (self.critic, self.generator, *self.optimizers) for v in o.variables]
 
 
-def adversarial():
-    return Adversarial(), floats(24, 3), floats(24, 4)
+def adversarial(*optimizers):
+    return Adversarial(optimizers or (keras.optimizers.Adam(0.05), keras.optimizers.SGD(0.2, momentum=0.9))), floats(24, 3), floats(24, 4)
+
+
+def adversarial_factored():
+    """The critic's averages are means of squares over rows and columns, of a gradient that its norm has clipped."""
+    return adversarial(keras.optimizers.Adafactor(0.05, global_clipnorm=0.1), keras.optimizers.Adam(0.05, global_clipnorm=0.1))
+
+
+def adversarial_ftrl():
+    """What the averages become is made before it is assigned, and what changes with them is made of both."""
+    return adversarial(keras.optimizers.Ftrl(0.1), keras.optimizers.Ftrl(0.1))
+
+
+def dlrm_ftrl():
+    return dlrm(keras.optimizers.Ftrl(0.1))
+
+
+class Dreamed(Adversarial):
+    """A critic with embeddings, whose optimizer squares what it is told of single rows: refused (its case is written by hand)."""
+
+    def __init__(self):
+        super().__init__((keras.optimizers.Adam(0.05), keras.optimizers.SGD(0.2)))
+        self.words, self.ftrl = layers.Embedding(9, 4), keras.optimizers.Ftrl(0.1)
+        self.words.build(None)
+        self.ftrl.build(self.critic.trainable_variables + self.words.trainable_variables)
+        self.step = tf.function(self.body, input_signature=[tf.TensorSpec((None, 3), F), tf.TensorSpec((None,), I)])
+
+    def body(self, x, y):
+        variables = self.critic.trainable_variables + self.words.trainable_variables
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(tf.nn.softplus(-self.critic(self.words(y))) + tf.nn.softplus(self.critic(self.generator(x))))
+        self.ftrl.apply_gradients(zip(tape.gradient(loss, variables), variables))
+        with tf.GradientTape() as tape:
+            fooled = tf.reduce_mean(tf.nn.softplus(-self.critic(self.generator(x))))
+        self.train(1, fooled, tape)
+        return {"loss": loss}
+
+    def state(self):
+        return super().state() + list(self.words.variables)
+
+
+def adversarial_words():
+    return Dreamed(), floats(24, 3), ints(9, 24)
+
+
+def two_words():
+    """Two tables whose rows are added have one gradient for their rows; by the optimizer of Keras 2, which adds up those of one word."""
+    from tf_keras import optimizers
+    a, b, w = (tf.Variable(floats(*s), name=n) for n, s in (("a", (9, 4)), ("b", (9, 4)), ("w", (4, 5))))
+    optimizer = optimizers.SGD(0.5)
+    optimizer.build([a, b, w])
+
+    def step(*rest):
+        x, y = rest[-2:]
+        with tf.GradientTape() as tape:
+            loss = cross_entropy(y, tf.tensordot(tf.gather(a, x) + tf.gather(b, y), w, 1))
+        optimizer.apply_gradients(zip(tape.gradient(loss, [a, b, w]), [a, b, w]))
+        return loss
+    job = Plain([a, b, w] + list(optimizer.variables), step, [((None, 2), I), ((None, 2), I)])
+    job.optimizer = optimizer
+    return job, ints(9, 24, 2), ints(5, 24, 2)
 
 
 class Siamese(Job):
@@ -453,7 +513,7 @@ def adversarial_in_place():
 MODELS = {f.__name__: f for f in (adam, adam_fixed_batch, momentum, clip_global_norm, adamw_ema_schedule, accumulation, rmsprop_clipnorm, lion, adafactor, loss_scale,
                                   residual, gru, lstm_rolled, unet, vit, dlrm, dlrm_adam, dlrm_sgd, gpt2, fit, penalty, assign_sub, hand_adam, tied_square,
                                   loop_around, scalars, two_lookups, dlrm_clip, dlrm_fixed_batch, words, centre,
-                                  adversarial, adversarial_in_place, siamese)}
+                                  adversarial, adversarial_factored, adversarial_ftrl, adversarial_in_place, siamese, adversarial_words, dlrm_ftrl, two_words)}
 APART = {"residual", "siamese"}
 
 
