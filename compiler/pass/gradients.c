@@ -293,6 +293,23 @@ static void mark_cone(struct rows_search *s, flow_id id) {
     mark_cone(s, s->r->before[id]);
 }
 
+static value_id alias_of(const struct flow *f, value_id v) {
+  const struct flow_node *maker = f->nodes.items[f->values.items[v].producer];
+  return maker->op == FLOW_ALIAS ? maker->inputs.items[0] : NO_VALUE;
+}
+
+/* Before what it only has another shape of: a reshape back and forth says how many rows one worker has. */
+static void push_rows(struct rows_search *s, value_id v) {
+  uint32_t at = s->rows.count;
+  for (value_id of = alias_of(s->r->flow, v); of; of = alias_of(s->r->flow, of))
+    for (uint32_t i = 0; i < s->rows.count; i++)
+      if (s->rows.items[i] == of && i < at)
+        at = i;
+  vec_push(&s->rows, v);
+  memmove(s->rows.items + at + 1, s->rows.items + at, (s->rows.count - 1 - at) * sizeof *s->rows.items);
+  s->rows.items[at] = v;
+}
+
 static void list_rows(struct rows_search *s) {
   for (flow_id id = 1; id < s->r->flow->nodes.count; id++)
     for (uint32_t i = 0; s->seen[id] && i < s->r->flow->nodes.items[id]->outputs.count; i++) {
@@ -303,7 +320,7 @@ static void list_rows(struct rows_search *s) {
       if (is_indices(s->r, v))
         vec_push(&s->indices, v);
       else if (has_rows_of(s->r, x, s->var) && s->r->of_variables[v])
-        vec_push(&s->rows, v);
+        push_rows(s, v);
     }
 }
 

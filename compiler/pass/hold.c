@@ -14,8 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compiler/pass/pass.h"
 #include "compiler/edit/flow_edit.h"
+#include "compiler/pass/pass.h"
+#include "compiler/pass/sync.h"
 
 struct hold_edge {
   uint32_t from, to;
@@ -115,6 +116,24 @@ static void add_transfer_edges(struct hold *h) {
   vec_free(&sender);
 }
 
+/* A round gives its means when all that its members bring has come: whoever needs one of them needs that. */
+static void add_round_edges(struct hold *h) {
+  bool *is_mean = calloc((size_t)h->count + 1, sizeof *is_mean);
+  VEC(uint32_t) gives = {0};
+  for (uint32_t p = 0; p < h->entry->parts.count; p++)
+    for (flow_id id = 1; id < part_flow(h, p)->nodes.count; id++) {
+      const struct flow_node *n = node_at(h, p, id);
+      is_mean[h->base[p] + id] = n && sync_is_mean(n);
+      if (n && sync_gives(n))
+        vec_push(&gives, h->base[p] + id);
+    }
+  for (uint32_t i = 0, count = h->edges.count; i < count; i++)
+    for (uint32_t k = 0; is_mean[h->edges.items[i].from] && k < gives.count; k++)
+      add_edge(h, gives.items[k], h->edges.items[i].to);
+  vec_free(&gives);
+  free(is_mean);
+}
+
 static void collect_edges(struct hold *h) {
   for (uint32_t p = 0; p < h->entry->parts.count; p++) {
     for (flow_id id = 1; id < part_flow(h, p)->nodes.count; id++)
@@ -123,6 +142,7 @@ static void collect_edges(struct hold *h) {
     add_symbol_edges(h, p);
   }
   add_transfer_edges(h);
+  add_round_edges(h);
 }
 
 static void index_edges(struct hold *h) {

@@ -69,6 +69,22 @@ static const char *rows_var(const struct build *b, const struct gradients *g) {
   return "";
 }
 
+/* Whether rows of all workers are wanted in the number that one of them has: what takes them says so by another of its inputs. */
+static bool is_of_one_worker(const struct flow *f, const struct gradient *g) {
+  if (!g->gathered)
+    return false;
+  const struct flow_value *own = &f->values.items[g->value], *all = &f->values.items[g->gathered];
+  return dim_equal(f->dims, dim_resolve(f->dims, own->dims[0]), dim_resolve(f->dims, all->dims[0])) == 1;
+}
+
+static status check_sizes(const struct build *b, const struct entry *e, const struct gradients *g) {
+  for (uint32_t i = 0; i < g->items.count; i++)
+    if (is_of_one_worker(e->flow, &g->items.items[i]))
+      return fail(UNIMPLEMENTED, "entry %s: --strategy %s: '%s': the rows of all workers, taken where each has as many as before", e->name,
+                  b->options.strategy, e->flow->nodes.items[e->flow->values.items[g->items.items[i].value].producer]->name);
+  return OK;
+}
+
 /* The flows have been lowered with the rows of all workers, as far as they can be together. */
 static status check_rows(const struct build *b, const struct means *m) {
   for (uint32_t i = 0; i < b->entries.count; i++)
@@ -77,8 +93,11 @@ static status check_rows(const struct build *b, const struct means *m) {
                   "entry %s: --strategy %s: gradients of single rows of '%s', used where those of several workers cannot be "
                   "together",
                   b->entries.items[i].name, b->options.strategy, rows_var(b, &m->gradients[i]));
+  for (uint32_t i = 0; i < b->entries.count; i++)
+    TRY(check_sizes(b, &b->entries.items[i], &m->gradients[i]));
   return OK;
 }
+
 static status find_rows(struct build *b, struct means *m) {
   if (b->gathers.count)
     return check_rows(b, m);

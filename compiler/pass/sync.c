@@ -328,7 +328,14 @@ static status read_new_values(struct round *r) {
 
 /* ---- the meetings ---- */
 
-static bool is_value(const struct flow_node *n) { return n->op == FLOW_HOST && strcmp(n->host, "SyncValue") == 0; }
+bool sync_is_mean(const struct flow_node *n) { return n->op == FLOW_HOST && strcmp(n->host, "SyncValue") == 0; }
+
+bool sync_gives(const struct flow_node *n) {
+  for (uint32_t i = 0; n->op == FLOW_HOST && strcmp(n->host, "SyncRound") == 0 && i < n->attr_count; i++)
+    if (strcmp(n->attrs[i].name, "when") == 0)
+      return strncmp(n->attrs[i].value.s.data, "gives", n->attrs[i].value.s.size) == 0;
+  return false;
+}
 
 /* What all calls of an entry's rounds say: which one, and who holds what it makes. */
 static void name_round(struct build *b, struct flow_node *n, const struct round *r, const char *when) {
@@ -374,10 +381,10 @@ static bool *find_behind(const struct round *r, bool led) {
         continue;
       for (uint32_t i = 0; i < node_input_count(n) && !is; i++) {
         flow_id from = node_input(n, i) ? f->values.items[node_input(n, i)].producer : 0;
-        is = from && (behind[from] || (!led && is_value(f->nodes.items[from])));
+        is = from && (behind[from] || (!led && sync_is_mean(f->nodes.items[from])));
       }
       for (uint32_t i = 0; i < n->controls.count && !is; i++)
-        is = behind[n->controls.items[i]] || (!led && is_value(f->nodes.items[n->controls.items[i]]));
+        is = behind[n->controls.items[i]] || (!led && sync_is_mean(f->nodes.items[n->controls.items[i]]));
       behind[id] = is;
       more = more || is;
     }
@@ -394,10 +401,10 @@ static flow_id enter_and_give(struct round *r, uint32_t count) {
   node_follow(gives, entered);
   for (flow_id id = 1; id < count; id++) {
     struct flow_node *n = f->nodes.items[id];
-    if (!n || n->task != r->task || (!is_value(n) && !node_touch_count(n) && !n->region_count))
+    if (!n || n->task != r->task || (!sync_is_mean(n) && !node_touch_count(n) && !n->region_count))
       continue;
     node_follow(n, entered);
-    if (!is_value(n))
+    if (!sync_is_mean(n))
       continue;
     name_round(r->build, n, r, NULL);
     for (uint32_t i = 0; i < n->inputs.count; i++) /* what is made of other means comes later */
@@ -474,7 +481,7 @@ static bool has_updates(const struct flow *f, uint32_t task) {
 
 static bool has_values(const struct flow *f, uint32_t task) {
   for (flow_id id = 1; id < f->nodes.count; id++)
-    if (f->nodes.items[id] && f->nodes.items[id]->task == task && is_value(f->nodes.items[id]))
+    if (f->nodes.items[id] && f->nodes.items[id]->task == task && sync_is_mean(f->nodes.items[id]))
       return true;
   return false;
 }

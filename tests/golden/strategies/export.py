@@ -479,6 +479,36 @@ def two_words():
     return job, ints(9, 24, 2), ints(5, 24, 2)
 
 
+def layers_of_keras_2(loss_of):
+    """An embedding and a dense layer over [batch, time] words, by the optimizer of Keras 2, which adds up the rows of one word."""
+    from tf_keras import layers as old_layers, optimizers
+    embedding, dense, optimizer = old_layers.Embedding(9, 4), old_layers.Dense(7), optimizers.Adam(0.05)
+    dense.build((None, 3, 4))
+    embedding.build((None, 3))
+    variables = embedding.trainable_variables + dense.trainable_variables
+    optimizer.build(variables)
+
+    def step(*rest):
+        x, y = rest[-2:]
+        with tf.GradientTape() as tape:
+            loss = loss_of(y, dense(embedding(x)))
+        optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables))
+        return loss
+    job = Plain(variables + list(optimizer.variables), step, [((None, 3), I), ((None, 3), I)])
+    job.parts = [embedding, dense, optimizer]
+    return job, ints(9, 24, 3), ints(7, 24, 3)
+
+
+def language():
+    """The loss checks its labels before anything is sent; the ids do not depend on that."""
+    return layers_of_keras_2(lambda y, logits: tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=y, logits=logits)))
+
+
+def word_squares():
+    """The gradient of the looked-up rows is a product that is reshaped twice: to the words of this worker's rows, and back."""
+    return layers_of_keras_2(lambda y, out: tf.reduce_mean(tf.square(out - tf.cast(y, F)[..., None])))
+
+
 class Siamese(Job):
     """One net is asked twice: its batch normalization moves its averages twice in a step."""
 
@@ -513,7 +543,8 @@ def adversarial_in_place():
 MODELS = {f.__name__: f for f in (adam, adam_fixed_batch, momentum, clip_global_norm, adamw_ema_schedule, accumulation, rmsprop_clipnorm, lion, adafactor, loss_scale,
                                   residual, gru, lstm_rolled, unet, vit, dlrm, dlrm_adam, dlrm_sgd, gpt2, fit, penalty, assign_sub, hand_adam, tied_square,
                                   loop_around, scalars, two_lookups, dlrm_clip, dlrm_fixed_batch, words, centre,
-                                  adversarial, adversarial_factored, adversarial_ftrl, adversarial_in_place, siamese, adversarial_words, dlrm_ftrl, two_words)}
+                                  adversarial, adversarial_factored, adversarial_ftrl, adversarial_in_place, siamese, adversarial_words, dlrm_ftrl, two_words, language,
+                                  word_squares)}
 APART = {"residual", "siamese"}
 
 
