@@ -102,6 +102,7 @@ void reach_init(struct reach *r, struct build *build, const struct flow *flow) {
   r->of_variables = calloc(values, 1);
   r->differs = calloc(values, 1);
   r->node_differs = calloc(nodes, 1);
+  r->own = calloc(nodes, 1);
   r->carried = calloc(values, 1);
   r->behind = calloc(values, 1);
   r->node_depends = calloc(nodes, 1);
@@ -123,6 +124,7 @@ void reach_deinit(struct reach *r) {
   free(r->of_variables);
   free(r->differs);
   free(r->node_differs);
+  free(r->own);
   free(r->carried);
   free(r->behind);
   free(r->node_depends);
@@ -187,7 +189,9 @@ static bool is_source(const struct reach *r, const struct flow_node *n) {
   for (uint32_t i = 0; i < n->region_count; i++)
     if (region_is_source(n->branches[i]))
       return true;
-  return n->op != FLOW_READ && n->op != FLOW_ASSIGN && (has_own_state(r, n) || (!is_behind(r, n) && has_own_size(r, n)));
+  if (n->op == FLOW_READ || n->op == FLOW_ASSIGN)
+    return false;
+  return has_own_state(r, n) || (!r->blocked && !is_behind(r, n) && has_own_size(r, n));
 }
 static bool region_is_source(const struct flow *f) {
   for (flow_id id = 1; id < f->nodes.count; id++)
@@ -201,7 +205,11 @@ bool reach_is_scalar(const struct reach *r, value_id v) {
   return x->rank == 0 && x->dtype != DTYPE_VARIANT && x->dtype != DTYPE_RESOURCE; /* a list of tensors is none */
 }
 
-bool reach_leads_on(const struct reach *r, value_id v) { return r->differs[v] && !r->cut[v] && (r->scalars || !reach_is_scalar(r, v)); }
+bool reach_leads_to(const struct reach *r, value_id v, flow_id node) {
+  if (!r->differs[v] || v == r->blocked || (r->cut[v] && !r->own[node]))
+    return false;
+  return r->scalars || !reach_is_scalar(r, v);
+}
 
 /* ---- dominators ---- */
 
@@ -242,9 +250,9 @@ static void visit(struct reach *r, flow_id id) {
   for (uint32_t i = 0; i < node_input_count(n); i++) {
     value_id v = node_input(n, i);
     depends = depends || (v && r->of_variables[v]);
-    if (v && reach_leads_on(r, v))
+    if (v && reach_leads_to(r, v, id))
       meet(r, &differs, &at, v);
-    carried = carried || (v && reach_leads_on(r, v) && r->carried[v]);
+    carried = carried || (v && reach_leads_to(r, v, id) && r->carried[v]);
   }
   if (source)
     at = 0;
@@ -315,7 +323,7 @@ static void spread_back(struct reach *r) {
     for (uint32_t i = 0; i < n->outputs.count; i++)
       merge_bits(here, r->reaches + (size_t)n->outputs.items[i] * r->words, r->words);
     for (uint32_t i = 0; i < node_input_count(n); i++)
-      if (node_input(n, i) && reach_leads_on(r, node_input(n, i)))
+      if (node_input(n, i) && reach_leads_to(r, node_input(n, i), id))
         merge_bits(r->reaches + (size_t)node_input(n, i) * r->words, here, r->words);
     if (r->before[id] && !r->settled)
       merge_bits(of_node + (size_t)r->before[id] * r->words, here, r->words);
@@ -323,8 +331,22 @@ static void spread_back(struct reach *r) {
   free(of_node);
 }
 
+/* From the last node to the first: what values of the cut are made of. */
+static void find_own(struct reach *r) {
+  const struct flow *f = r->flow;
+  memset(r->own, 0, f->nodes.count);
+  for (value_id v = 1; v < f->values.count; v++)
+    if (r->cut[v])
+      r->own[f->values.items[v].producer] = true;
+  for (flow_id id = f->nodes.count - 1; id > 0; id--)
+    for (uint32_t i = 0; f->nodes.items[id] && r->own[id] && i < node_input_count(f->nodes.items[id]); i++)
+      if (node_input(f->nodes.items[id], i))
+        r->own[f->values.items[node_input(f->nodes.items[id], i)].producer] = true;
+}
+
 void reach_run(struct reach *r, bool scalars) {
   r->scalars = scalars;
+  find_own(r);
   memset(r->differs, 0, r->flow->values.count);
   memset(r->node_differs, 0, r->flow->nodes.count);
   memset(r->own_size, 0, r->symbols + 1);
@@ -335,19 +357,23 @@ void reach_run(struct reach *r, bool scalars) {
   spread_back(r);
 }
 
-bool reach_is_own(const struct reach *r, value_id v) {
+static uint32_t count_reached(const struct reach *r, value_id v) {
   uint32_t reached = 0;
   for (uint32_t i = 0; i < r->words; i++)
     reached += (uint32_t)__builtin_popcountll(r->reaches[(size_t)v * r->words + i]);
-  return reached > 0 && reached == r->dominates[v];
+  return reached;
 }
+
+bool reach_is_passed(const struct reach *r, value_id v) { return count_reached(r, v) == r->dominates[v]; }
+
+bool reach_is_own(const struct reach *r, value_id v) { return r->dominates[v] > 0 && reach_is_passed(r, v); }
 
 /* ---- text ---- */
 
 static flow_id differs_because(const struct reach *r, flow_id id) {
   const struct flow_node *n = r->flow->nodes.items[id];
   for (uint32_t i = 0; i < node_input_count(n); i++)
-    if (node_input(n, i) && reach_leads_on(r, node_input(n, i)))
+    if (node_input(n, i) && reach_leads_to(r, node_input(n, i), id))
       return r->flow->values.items[node_input(n, i)].producer;
   return r->before[id] && r->node_differs[r->before[id]] ? r->before[id] : 0;
 }

@@ -1,7 +1,8 @@
 /* reach.h: what in a step differs from worker to worker, and the ways on which it comes to the variables.
  *
  * Data are the feeds but scalars, what the task's host calls give by themselves (iterators, queues, files), random numbers, and sizes
- * of feeds. `reach_run` follows them through the flow; a value that is in the cut counts as alike on all workers. For each value it finds
+ * of feeds. `reach_run` follows them through the flow; a value that is in the cut counts as alike on all workers, but for what such a value
+ * is made of itself: that stays with the worker, and sees its own. For each value it finds
  * the one before it that all ways from data lead through (its immediate dominator: Cooper, Harvey and Kennedy, "A simple, fast dominance
  * algorithm", in one turn, as a flow has no cycles). An update is what changes a variable; a read that is ordered after one depends on it,
  * unless variables are `settled`.
@@ -16,11 +17,13 @@ struct reach {
   const struct flow *flow;
   flow_id *before;    /* per node that touches a variable: the last update of it that is ordered before; 0: none */
   bool *cut;          /* per value: it is made alike on all workers */
+  bool *own;          /* per node, of the last run: a value of the cut is made of it */
   bool *of_variables; /* per value: it depends on what a variable held before the step */
   bool *behind;       /* per value: it is alike because it is made of what was cut */
   bool *node_depends; /* the same, per node */
   bool scalars;       /* of the last run: ways may lead through scalars */
   bool settled;       /* of the next runs: what is read of a variable after an update counts as alike */
+  value_id blocked;   /* of the next runs: a value that leads nowhere, and neither do sizes; 0: none */
   /* of the last run: */
   bool *differs, *node_differs;
   bool *carried;            /* per value: it differs as a variable does that has been changed before */
@@ -42,9 +45,11 @@ void reach_run(struct reach *r, bool scalars);
 void reach_deinit(struct reach *r);
 
 bool reach_is_scalar(const struct reach *r, value_id v);
-/* Whether what is made of the value differs with it. */
-bool reach_leads_on(const struct reach *r, value_id v);
-/* Whether all updates that the value reaches are reached through it only. */
+/* Whether what the node makes differs with a value that it takes. */
+bool reach_leads_to(const struct reach *r, value_id v, flow_id node);
+/* Whether all updates that the value reaches are reached through it only; true where it reaches none. */
+bool reach_is_passed(const struct reach *r, value_id v);
+/* The same, and there are such updates. */
 bool reach_is_own(const struct reach *r, value_id v);
 /* "a <- b <- c": how data come to the node. */
 const char *reach_path(const struct reach *r, flow_id node, struct arena *arena);

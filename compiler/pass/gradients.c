@@ -19,10 +19,9 @@
 
 #include "base/gradient_name.h"
 #include "compiler/edit/flow_edit.h"
+#include "compiler/pass/gradient_rows.h"
 
-#define ROWS_TRIED 64 /* pairs of values that may be rows and their indices, for each variable */
-
-static uint32_t updated_var(const struct reach *r, flow_id id) {
+uint32_t gradients_updated(const struct reach *r, flow_id id) {
   const struct flow_node *n = r->flow->nodes.items[id];
   uint32_t var = UINT32_MAX;
   for (uint32_t i = 0; i < node_touch_count(n); i++)
@@ -42,7 +41,7 @@ static bool has_shape_of(const struct reach *r, const struct flow_value *v, cons
 
 static bool is_number(enum dtype t) { return dtype_is_float(t) || (dtype_is_integer(t) && dtype_size(t) >= 4); }
 
-static bool has_rows_of(const struct reach *r, const struct flow_value *v, const struct flow_var *var) {
+bool gradients_has_rows(const struct reach *r, const struct flow_value *v, const struct flow_var *var) {
   bool same = var->has_shape && v->rank == var->rank && v->rank > 0 && v->dtype == var->dtype;
   for (int d = 1; same && d < v->rank; d++) {
     int64_t size;
@@ -51,16 +50,11 @@ static bool has_rows_of(const struct reach *r, const struct flow_value *v, const
   return same;
 }
 
-static bool is_indices(const struct reach *r, value_id v) {
-  const struct flow_value *x = &r->flow->values.items[v];
-  return x->rank == 1 && (x->dtype == DTYPE_INT32 || x->dtype == DTYPE_INT64);
-}
-
 /* Rows of the variable, of which only the values come from data: their number and where they are is alike on all workers. */
 static bool is_fixed_rows(const struct reach *r, value_id v, const struct flow_var *var) {
   const struct flow_value *x = &r->flow->values.items[v];
   int64_t size;
-  return has_rows_of(r, x, var) && dim_is_const(r->flow->dims, dim_resolve(r->flow->dims, x->dims[0]), &size) && is_number(x->dtype);
+  return gradients_has_rows(r, x, var) && dim_is_const(r->flow->dims, dim_resolve(r->flow->dims, x->dims[0]), &size) && is_number(x->dtype);
 }
 
 /* Made in every step of every worker, or in none. */
@@ -102,7 +96,7 @@ static value_id move_behind_forward(const struct reach *r, flow_id update, const
 
 /* The earliest dominator that may be cut; what depends on no variable, like data that were only scaled, when there is nothing else; the
  * data themselves at last. */
-static value_id choose(const struct reach *r, flow_id update, const struct flow_var *var) {
+value_id gradients_choose(const struct reach *r, flow_id update, const struct flow_var *var) {
   value_id best = 0, plain = 0, fed = 0;
   for (value_id v = r->node_dominator[update]; v; v = r->dominator[v]) {
     if (!may_be_cut(r, v, var))
@@ -119,8 +113,8 @@ static value_id choose(const struct reach *r, flow_id update, const struct flow_
 
 static void cut_updates(struct reach *r, struct gradients *out) {
   for (uint32_t i = 0; i < r->updates.count; i++) {
-    uint32_t var = updated_var(r, r->updates.items[i]);
-    value_id v = var != UINT32_MAX ? choose(r, r->updates.items[i], &r->build->vars.items[var]) : 0;
+    uint32_t var = gradients_updated(r, r->updates.items[i]);
+    value_id v = var != UINT32_MAX ? gradients_choose(r, r->updates.items[i], &r->build->vars.items[var]) : 0;
     if (!v || r->cut[v])
       continue;
     r->cut[v] = true;
@@ -184,8 +178,8 @@ bool gradients_split(struct reach *r, struct flow *f) {
   reach_run(r, false);
   VEC(value_id) found = {0};
   for (uint32_t i = 0; i < r->updates.count; i++) {
-    uint32_t var = updated_var(r, r->updates.items[i]);
-    if (var == UINT32_MAX || choose(r, r->updates.items[i], &r->build->vars.items[var]))
+    uint32_t var = gradients_updated(r, r->updates.items[i]);
+    if (var == UINT32_MAX || gradients_choose(r, r->updates.items[i], &r->build->vars.items[var]))
       continue;
     for (value_id v = r->node_dominator[r->updates.items[i]]; v; v = r->dominator[v])
       if (has_shape_of(r, &r->flow->values.items[v], &r->build->vars.items[var]) && !r->carried[v] && !reach_is_own(r, v))
@@ -215,11 +209,12 @@ struct scalar_search {
 };
 
 /* Made of more than scalars: of many elements, or from nowhere. */
-static bool is_reduction(const struct scalar_search *s, const struct flow_node *n) {
+static bool is_reduction(const struct scalar_search *s, flow_id id) {
+  const struct flow_node *n = s->r->flow->nodes.items[id];
   bool any = false, whole = false;
   for (uint32_t i = 0; i < node_input_count(n); i++) {
     value_id v = node_input(n, i);
-    if (!v || !reach_leads_on(s->r, v))
+    if (!v || !reach_leads_to(s->r, v, id))
       continue;
     any = true;
     whole = whole || s->raw[v] || !dtype_is_float(s->r->flow->values.items[v].dtype);
@@ -230,7 +225,7 @@ static bool is_reduction(const struct scalar_search *s, const struct flow_node *
 static bool is_first_scalar(const struct scalar_search *s, value_id v) {
   const struct flow_value *x = &s->r->flow->values.items[v];
   const struct flow_node *maker = s->r->flow->nodes.items[x->producer];
-  return x->rank == 0 && dtype_is_float(x->dtype) && !s->r->carried[v] && is_reduction(s, maker) && is_made_alike(s->r, maker);
+  return x->rank == 0 && dtype_is_float(x->dtype) && !s->r->carried[v] && is_reduction(s, x->producer) && is_made_alike(s->r, maker);
 }
 
 /* From an update back to the first scalars that are made of data: a loss, a norm of what only this worker has, the gradient of a
@@ -265,165 +260,14 @@ static void cut_scalars(struct reach *r, struct gradients *out) {
   reach_run(r, true);
   struct scalar_search s = {.r = r, .out = out, .raw = raw, .seen = calloc(r->flow->nodes.count + 1, 1)};
   for (uint32_t i = 0; i < r->updates.count; i++) {
-    s.var = updated_var(r, r->updates.items[i]);
+    s.var = gradients_updated(r, r->updates.items[i]);
     if (s.var != UINT32_MAX)
       cut_scalars_of(&s, r->updates.items[i]);
   }
   free(s.seen);
 }
 
-/* ---- rows ---- */
-
-struct rows_search {
-  struct reach *r;
-  const struct flow_var *var;
-  bool *seen;                  /* per node */
-  VEC(value_id) rows, indices; /* candidates, in the order of nodes */
-};
-
-static void mark_cone(struct rows_search *s, flow_id id) {
-  const struct flow_node *n = s->r->flow->nodes.items[id];
-  if (!n || s->seen[id])
-    return;
-  s->seen[id] = true;
-  for (uint32_t i = 0; i < node_input_count(n); i++)
-    if (node_input(n, i) && reach_leads_on(s->r, node_input(n, i)))
-      mark_cone(s, s->r->flow->values.items[node_input(n, i)].producer);
-  if (s->r->before[id] && !s->r->settled)
-    mark_cone(s, s->r->before[id]);
-}
-
-static value_id alias_of(const struct flow *f, value_id v) {
-  const struct flow_node *maker = f->nodes.items[f->values.items[v].producer];
-  return maker->op == FLOW_ALIAS ? maker->inputs.items[0] : NO_VALUE;
-}
-
-/* Before what it only has another shape of: a reshape back and forth says how many rows one worker has. */
-static void push_rows(struct rows_search *s, value_id v) {
-  uint32_t at = s->rows.count;
-  for (value_id of = alias_of(s->r->flow, v); of; of = alias_of(s->r->flow, of))
-    for (uint32_t i = 0; i < s->rows.count; i++)
-      if (s->rows.items[i] == of && i < at)
-        at = i;
-  vec_push(&s->rows, v);
-  memmove(s->rows.items + at + 1, s->rows.items + at, (s->rows.count - 1 - at) * sizeof *s->rows.items);
-  s->rows.items[at] = v;
-}
-
-static void list_rows(struct rows_search *s) {
-  for (flow_id id = 1; id < s->r->flow->nodes.count; id++)
-    for (uint32_t i = 0; s->seen[id] && i < s->r->flow->nodes.items[id]->outputs.count; i++) {
-      value_id v = s->r->flow->nodes.items[id]->outputs.items[i];
-      const struct flow_value *x = &s->r->flow->values.items[v];
-      if (!reach_leads_on(s->r, v) || s->r->carried[v])
-        continue;
-      if (is_indices(s->r, v))
-        vec_push(&s->indices, v);
-      else if (has_rows_of(s->r, x, s->var) && s->r->of_variables[v])
-        push_rows(s, v);
-    }
-}
-
-/* Whether no update that was reached through the rows is reached when both are alike on all workers. */
-static bool cuts_all(struct reach *r, value_id rows, value_id indices) {
-  VEC(flow_id) reached = {0};
-  for (uint32_t i = 0; i < r->updates.count; i++)
-    if (r->reaches[(size_t)rows * r->words + i / 64] >> i % 64 & 1)
-      vec_push(&reached, r->updates.items[i]);
-  r->cut[rows] = r->cut[indices] = true;
-  reach_run(r, false);
-  bool all = reached.count > 0;
-  for (uint32_t i = 0; i < reached.count; i++)
-    all = all && !r->node_differs[reached.items[i]];
-  vec_free(&reached);
-  if (!all) {
-    r->cut[rows] = r->cut[indices] = false;
-    reach_run(r, false);
-  }
-  return all;
-}
-
-static bool cut_rows_of(struct rows_search *s, uint32_t var, struct gradients *out) {
-  uint32_t tried = 0;
-  for (uint32_t i = 0; i < s->rows.count; i++)
-    for (uint32_t k = 0; k < s->indices.count && tried < ROWS_TRIED; k++) {
-      value_id rows = s->rows.items[i], indices = s->indices.items[k];
-      const struct flow_value *values = s->r->flow->values.items;
-      struct dim_table *dims = s->r->flow->dims;
-      if (dim_equal(dims, dim_resolve(dims, values[rows].dims[0]), dim_resolve(dims, values[indices].dims[0])) != 1)
-        continue;
-      tried++;
-      if (!cuts_all(s->r, rows, indices))
-        continue;
-      vec_push(&out->items, (struct gradient){.value = rows, .var = var, .kind = GRADIENT_ROWS});
-      vec_push(&out->items, (struct gradient){.value = indices, .var = var, .kind = GRADIENT_INDICES});
-      return true;
-    }
-  return false;
-}
-
-/* Whether a gradient is summed up from rows that others take too, such as a norm: then they are what is to be alike. */
-static bool is_summed_of_shared_rows(const struct reach *r, value_id v, const struct flow_var *var) {
-  const struct flow_node *maker = r->flow->nodes.items[r->flow->values.items[v].producer];
-  bool indexed = false;
-  for (uint32_t i = 0; i < node_input_count(maker); i++)
-    indexed = indexed || (node_input(maker, i) && is_indices(r, node_input(maker, i)));
-  for (uint32_t i = 0; indexed && i < node_input_count(maker); i++) {
-    value_id rows = node_input(maker, i);
-    uint32_t users = 0;
-    if (!rows || !has_rows_of(r, &r->flow->values.items[rows], var))
-      continue;
-    for (flow_id id = 1; id < r->flow->nodes.count; id++)
-      users += r->flow->nodes.items[id] && r->flow->nodes.items[id]->op != FLOW_FETCH && node_takes(r->flow->nodes.items[id], rows);
-    if (users > 1)
-      return true;
-  }
-  return false;
-}
-
-/* The gradient of a lookup: rows, and indices that say which. Both together are passed by all ways. */
-static void cut_rows(struct reach *r, struct gradients *out) {
-  for (uint32_t i = 0; i < r->updates.count; i++) {
-    flow_id id = r->updates.items[i];
-    uint32_t var = updated_var(r, id);
-    value_id whole = var == UINT32_MAX ? NO_VALUE : choose(r, id, &r->build->vars.items[var]);
-    if (var == UINT32_MAX || (whole && !is_summed_of_shared_rows(r, whole, &r->build->vars.items[var])))
-      continue;
-    struct rows_search s = {.r = r, .var = &r->build->vars.items[var], .seen = calloc(r->flow->nodes.count + 1, 1)};
-    mark_cone(&s, id);
-    list_rows(&s);
-    if (cut_rows_of(&s, var, out))
-      i = UINT32_MAX; /* the updates that are left, from the first */
-    free(s.seen);
-    vec_free(&s.rows);
-    vec_free(&s.indices);
-  }
-}
-
 /* ---- in turn ---- */
-
-static bool sums_rows(const struct reach *r, const struct flow_node *n) {
-  bool indices = false, rows = false;
-  for (uint32_t i = 0; i < node_input_count(n); i++) {
-    value_id v = node_input(n, i);
-    if (!v || !reach_leads_on(r, v))
-      continue;
-    indices = indices || is_indices(r, v);
-    rows = rows || dtype_is_float(r->flow->values.items[v].dtype);
-  }
-  return indices && rows;
-}
-
-/* Whether data come to an update through rows that are summed up by indices: of those the workers' would have to be gathered. */
-static bool is_of_rows(struct reach *r, flow_id update) {
-  struct rows_search s = {.r = r, .seen = calloc(r->flow->nodes.count + 1, 1)};
-  bool found = false;
-  mark_cone(&s, update);
-  for (flow_id id = 1; id < r->flow->nodes.count && !found; id++)
-    found = s.seen[id] && sums_rows(r, r->flow->nodes.items[id]);
-  free(s.seen);
-  return found;
-}
 
 /* Of what may be cut for the updates that are left the earliest; `passed`: updates that are not asked. *update: whose it is. */
 static value_id earliest(const struct reach *r, const bool *passed, flow_id *update) {
@@ -431,9 +275,9 @@ static value_id earliest(const struct reach *r, const bool *passed, flow_id *upd
   value_id first = NO_VALUE;
   for (uint32_t i = 0; i < r->updates.count; i++) {
     flow_id id = r->updates.items[i];
-    uint32_t var = updated_var(r, id);
-    value_id v = var != UINT32_MAX && !passed[id] ? choose(r, id, &r->build->vars.items[var]) : NO_VALUE;
-    if (!v || (first && values[v].producer >= values[first].producer))
+    uint32_t var = gradients_updated(r, id);
+    value_id v = var != UINT32_MAX && !passed[id] ? gradients_choose(r, id, &r->build->vars.items[var]) : NO_VALUE;
+    if (!v || r->cut[v] || (first && values[v].producer >= values[first].producer))
       continue;
     first = v;
     *update = id;
@@ -449,12 +293,12 @@ static void cut_in_turn(struct reach *r, struct gradients *out) {
   r->settled = true;
   reach_run(r, false);
   while ((v = earliest(r, passed, &update)) != NO_VALUE) {
-    if (is_of_rows(r, update)) {
+    if (gradient_rows_come(r, update)) {
       passed[update] = true;
       continue;
     }
     r->cut[v] = true;
-    vec_push(&out->items, (struct gradient){.value = v, .var = updated_var(r, update)});
+    vec_push(&out->items, (struct gradient){.value = v, .var = gradients_updated(r, update)});
     reach_run(r, false);
   }
   r->settled = false;
@@ -517,7 +361,8 @@ static void take_gathered(struct reach *r, struct gradients *out) {
     if (!ours)
       continue;
     r->cut[n->outputs.items[0]] = true;
-    vec_push(&out->items, (struct gradient){n->inputs.items[0], UINT32_MAX, GRADIENT_ROWS, n->outputs.items[0]});
+    vec_push(&out->items,
+             (struct gradient){.value = n->inputs.items[0], .var = UINT32_MAX, .kind = GRADIENT_ROWS, .gathered = n->outputs.items[0]});
   }
 }
 
@@ -537,7 +382,7 @@ static void find_targets(struct reach *r, struct gradients *out) {
         reached[id] = reached[id] || (v && !reach_is_scalar(r, v) && reached[r->flow->values.items[v].producer]);
       }
       if (reached[id])
-        out->items.items[i].var = updated_var(r, id);
+        out->items.items[i].var = gradients_updated(r, id);
     }
   }
   free(reached);
@@ -559,7 +404,7 @@ static bool trains(const struct reach *r) {
 static status refuse(const struct reach *r) {
   flow_id id = r->updates.items[0];
   const struct flow_node *n = r->flow->nodes.items[id];
-  uint32_t var = updated_var(r, id);
+  uint32_t var = gradients_updated(r, id);
   const char *what = var == UINT32_MAX ? "what a loop changes" : arena_printf(r->flow->arena, "'%s'", r->build->vars.items[var].name);
   return fail(UNIMPLEMENTED,
               "%s (%s): --strategy %s: %s is not changed by a mean of what the workers have: nothing of its shape, "
@@ -602,7 +447,7 @@ static status refuse_scalar(const struct reach *r) {
 static void cut_at_once(struct reach *r, struct gradients *out) {
   uint32_t before = out->items.count;
   reach_run(r, false);
-  cut_rows(r, out);
+  gradient_rows_cut(r, out);
   out->wants_rows = out->items.count > before;
   cut_updates(r, out);
 }

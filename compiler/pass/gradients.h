@@ -14,6 +14,7 @@ struct gradient {
   value_id value;
   uint32_t var; /* the variable whose update it was found from: it is applied where that lives */
   enum gradient_kind kind;
+  value_id indices;  /* of rows, and of themselves: rows of several variables may have the same */
   value_id gathered; /* rows and indices: those of all workers, where the flow has been lowered with them; 0: not yet */
 };
 struct gradients {
@@ -28,6 +29,12 @@ void gradients_of_sums(struct build *build, struct flow *flow, struct gradients 
 /* A gradient that is also a step on the way to others (of a bias, of which the mean of a batch is moved) gets a value of its own
  * for what is applied. True: the flow has changed, and must be looked at anew. */
 bool gradients_split(struct reach *r, struct flow *flow);
+
+/* Of an update: the variable that it changes (UINT32_MAX: none, or a loop does), and the value to be cut for it (NO_VALUE: none). */
+uint32_t gradients_updated(const struct reach *r, flow_id update);
+value_id gradients_choose(const struct reach *r, flow_id update, const struct flow_var *var);
+/* Whether a value is like some rows of the variable. */
+bool gradients_has_rows(const struct reach *r, const struct flow_value *value, const struct flow_var *var);
 
 /* None where the entry is no training step: data change no variable, or whatever variables held before does not count (a plain assignment).
  * UNIMPLEMENTED, naming the variable and the way, where data come to an update past everything that could be cut. */

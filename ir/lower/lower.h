@@ -80,7 +80,7 @@ struct lower_gather {
   const char *value;  /* the node that makes it */
   const char **users; /* nodes: user_count of them */
   uint32_t user_count;
-  uint32_t pair;        /* rows and their indices have one number, and one size */
+  uint32_t pair;        /* rows and their indices have one number in an entry, and one size */
   bool is_mean;         /* divided by the number of workers */
   int64_t workers, key; /* of the group that meets */
 };

@@ -509,6 +509,49 @@ def word_squares():
     return layers_of_keras_2(lambda y, out: tf.reduce_mean(tf.square(out - tf.cast(y, F)[..., None])))
 
 
+def recommender():
+    """The rows of one table are multiplied with those of another; biases, one wide, are looked up by the same ids."""
+    from tf_keras import optimizers
+    tables = [tf.Variable(floats(*shape), name=name) for name, shape in (("u", (9, 4)), ("v", (7, 4)), ("b", (9, 1)), ("c", (7, 1)))]
+    optimizer = optimizers.Adagrad(0.3)
+    optimizer.build(tables)
+
+    def step(*rest):
+        x, y = rest[-2:]
+        user, item = x[:, 0], x[:, 1]
+        with tf.GradientTape() as tape:
+            u, v, b, c = [tf.gather(t, i) for t, i in zip(tables, (user, item, user, item))]
+            loss = tf.reduce_mean(tf.square(tf.reduce_sum(u * v, 1) + b[:, 0] + tf.reduce_sum(c, 1) - y))
+        optimizer.apply_gradients(zip(tape.gradient(loss, tables), tables))
+        return loss
+    job = Plain(tables + list(optimizer.variables), step, [((None, 2), I), ((None,), F)])
+    job.optimizer = optimizer
+    return job, ints(7, 24, 2), floats(24)
+
+
+def decoder():
+    """Words are looked up one after the other, in between values as wide as an embedding: most of what has the shape of its rows is on the way forward."""
+    from tf_keras import optimizers
+    table, w, u, out = (tf.Variable(floats(*s) * 0.7, name=n) for n, s in (("table", (9, 4)), ("w", (4, 4)), ("u", (4, 4)), ("out", (4, 9))))
+    variables = [table, w, u, out]
+    optimizer = optimizers.Adam(0.05)
+    optimizer.build(variables)
+
+    def step(*rest):
+        x, y = rest[-2:]
+        with tf.GradientTape() as tape:
+            state, loss = tf.zeros([tf.shape(x)[0], 4]), 0.0
+            for t in range(5):
+                seen = tf.gather(table, x[:, t])
+                state = tf.tanh(seen @ w + tf.sigmoid(state) * (state @ u)) + 0.1 * seen
+                loss += tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=y[:, t], logits=state @ out))
+        optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables))
+        return loss
+    job = Plain(variables + list(optimizer.variables), step, [((None, 5), I), ((None, 5), I)])
+    job.optimizer = optimizer
+    return job, ints(9, 24, 5), ints(9, 24, 5)
+
+
 class Siamese(Job):
     """One net is asked twice: its batch normalization moves its averages twice in a step."""
 
@@ -544,7 +587,7 @@ MODELS = {f.__name__: f for f in (adam, adam_fixed_batch, momentum, clip_global_
                                   residual, gru, lstm_rolled, unet, vit, dlrm, dlrm_adam, dlrm_sgd, gpt2, fit, penalty, assign_sub, hand_adam, tied_square,
                                   loop_around, scalars, two_lookups, dlrm_clip, dlrm_fixed_batch, words, centre,
                                   adversarial, adversarial_factored, adversarial_ftrl, adversarial_in_place, siamese, adversarial_words, dlrm_ftrl, two_words, language,
-                                  word_squares)}
+                                  word_squares, recommender, decoder)}
 APART = {"residual", "siamese"}
 
 

@@ -1,0 +1,221 @@
+/* gradient_rows.c: see gradient_rows.h. Of the values that have rows of the variable, in the order of nodes, and of those that may be their
+ * indices the first two are taken that all ways from data to an update lead through, and not through the rows alone. */
+#include "compiler/pass/gradient_rows.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "compiler/edit/flow_edit.h"
+
+#define ROWS_TRIED 64 /* pairs of values that may be rows and their indices, for each variable */
+
+static bool is_indices(const struct reach *r, value_id v) {
+  const struct flow_value *x = &r->flow->values.items[v];
+  return x->rank == 1 && (x->dtype == DTYPE_INT32 || x->dtype == DTYPE_INT64);
+}
+
+struct rows_pair {
+  uint32_t rows, indices; /* which candidates */
+};
+
+struct rows_search {
+  struct reach *r;
+  const struct flow_var *var;
+  bool *seen;                  /* per node */
+  VEC(value_id) rows, indices; /* candidates */
+  VEC(struct rows_pair) pairs; /* of them: of the same rows, as far as can be seen at a glance */
+  VEC(flow_id) reached;        /* updates: of the rows that are tried */
+};
+
+static void mark_cone(struct rows_search *s, flow_id id) {
+  const struct flow_node *n = s->r->flow->nodes.items[id];
+  if (!n || s->seen[id])
+    return;
+  s->seen[id] = true;
+  for (uint32_t i = 0; i < node_input_count(n); i++)
+    if (node_input(n, i) && reach_leads_to(s->r, node_input(n, i), id))
+      mark_cone(s, s->r->flow->values.items[node_input(n, i)].producer);
+  if (s->r->before[id] && !s->r->settled)
+    mark_cone(s, s->r->before[id]);
+}
+
+/* What a value only gives another shape to, one that is said beside it; NO_VALUE: none. */
+static value_id shaped_of(const struct flow *f, value_id v) {
+  const struct flow_node *maker = f->nodes.items[f->values.items[v].producer];
+  if (maker->op == FLOW_ALIAS)
+    return maker->inputs.items[0];
+  return maker->op == FLOW_KERNEL && maker->tf_op && strcmp(maker->tf_op, "BroadcastTo") == 0 ? node_input(maker, 0) : NO_VALUE;
+}
+
+/* Before what it only gives another shape to: that shape says how many rows one worker has. */
+static void push_rows(struct rows_search *s, value_id v) {
+  uint32_t at = s->rows.count;
+  for (value_id of = shaped_of(s->r->flow, v); of; of = shaped_of(s->r->flow, of))
+    for (uint32_t i = 0; i < s->rows.count; i++)
+      if (s->rows.items[i] == of && i < at)
+        at = i;
+  vec_push(&s->rows, v);
+  memmove(s->rows.items + at + 1, s->rows.items + at, (s->rows.count - 1 - at) * sizeof *s->rows.items);
+  s->rows.items[at] = v;
+}
+
+/* Indices of which one worker has each only once: of its rows the sums are taken already, and an optimizer that squares them would add the
+ * squares of the workers' sums. */
+static bool is_unique(const struct flow *f, value_id v) {
+  const struct flow_node *maker = f->nodes.items[f->values.items[v].producer];
+  while (maker->op == FLOW_ALIAS)
+    maker = f->nodes.items[f->values.items[maker->inputs.items[0]].producer];
+  return maker->tf_op && strncmp(maker->tf_op, "Unique", 6) == 0;
+}
+
+/* Candidates: what comes to the update; and indices that are in the cut already, for other rows. */
+static void list_rows(struct rows_search *s, const struct gradients *known) {
+  for (uint32_t i = 0; i < known->items.count; i++)
+    if (known->items.items[i].kind == GRADIENT_INDICES)
+      vec_push(&s->indices, known->items.items[i].value);
+  for (flow_id id = 1; id < s->r->flow->nodes.count; id++)
+    for (uint32_t i = 0; s->seen[id] && i < s->r->flow->nodes.items[id]->outputs.count; i++) {
+      value_id v = s->r->flow->nodes.items[id]->outputs.items[i];
+      const struct flow_value *x = &s->r->flow->values.items[v];
+      if (!s->r->differs[v] || s->r->cut[v] || s->r->carried[v])
+        continue;
+      if (is_indices(s->r, v) && !is_unique(s->r->flow, v))
+        vec_push(&s->indices, v);
+      else if (gradients_has_rows(s->r, x, s->var) && s->r->of_variables[v])
+        push_rows(s, v);
+    }
+}
+
+/* Whether none of the updates is reached when the rows and their indices are alike on all workers, or not. */
+static bool none_differs(struct reach *r, const struct rows_search *s, value_id rows, bool with_rows, value_id indices, bool with_indices) {
+  r->cut[rows] = with_rows;
+  r->cut[indices] = with_indices;
+  reach_run(r, false);
+  for (uint32_t i = 0; i < s->reached.count; i++)
+    if (r->node_differs[s->reached.items[i]])
+      return false;
+  return true;
+}
+
+/* Whether no update that was reached through the rows is reached when both are alike, and by the rows alone one would be. The indices may
+ * be in the cut already, for the rows of another variable. */
+static bool cuts_all(struct rows_search *s, value_id rows, value_id indices) {
+  struct reach *r = s->r;
+  bool before = r->cut[indices];
+  s->reached.count = 0;
+  for (uint32_t i = 0; i < r->updates.count; i++)
+    if (r->reaches[(size_t)rows * r->words + i / 64] >> i % 64 & 1)
+      vec_push(&s->reached, r->updates.items[i]);
+  bool all = s->reached.count > 0 && !none_differs(r, s, rows, true, indices, false) && none_differs(r, s, rows, true, indices, true);
+  if (!all)
+    none_differs(r, s, rows, false, indices, before);
+  return all;
+}
+
+static bool are_as_many(const struct reach *r, value_id a, value_id b) {
+  struct dim_table *dims = r->flow->dims;
+  const struct flow_value *values = r->flow->values.items;
+  return dim_equal(dims, dim_resolve(dims, values[a].dims[0]), dim_resolve(dims, values[b].dims[0])) == 1;
+}
+
+static int compare_pairs(const void *a, const void *b) {
+  const struct rows_pair *x = a, *y = b;
+  if (x->rows != y->rows)
+    return x->rows < y->rows ? -1 : 1;
+  return (x->indices > y->indices) - (x->indices < y->indices);
+}
+
+/* Where the indices are alike all ways must lead through the rows: they do not through values on the way forward. */
+static void find_pairs(struct rows_search *s) {
+  s->pairs.count = 0;
+  for (uint32_t k = 0; k < s->indices.count; k++) {
+    s->r->blocked = s->indices.items[k];
+    reach_run(s->r, false);
+    for (uint32_t i = 0; i < s->rows.count; i++)
+      if (are_as_many(s->r, s->rows.items[i], s->indices.items[k]) && reach_is_passed(s->r, s->rows.items[i]))
+        vec_push(&s->pairs, (struct rows_pair){i, k});
+  }
+  s->r->blocked = NO_VALUE;
+  reach_run(s->r, false);
+  if (s->pairs.count)
+    qsort(s->pairs.items, s->pairs.count, sizeof *s->pairs.items, compare_pairs);
+}
+
+/* The first rows that do. */
+static bool cut_rows_of(struct rows_search *s, uint32_t var, struct gradients *out) {
+  for (uint32_t i = 0; i < s->pairs.count && i < ROWS_TRIED; i++) {
+    value_id rows = s->rows.items[s->pairs.items[i].rows], indices = s->indices.items[s->pairs.items[i].indices];
+    bool known = s->r->cut[indices];
+    if (!cuts_all(s, rows, indices))
+      continue;
+    vec_push(&out->items, (struct gradient){.value = rows, .var = var, .kind = GRADIENT_ROWS, .indices = indices});
+    if (!known)
+      vec_push(&out->items, (struct gradient){.value = indices, .var = var, .kind = GRADIENT_INDICES, .indices = indices});
+    return true;
+  }
+  return false;
+}
+
+/* Whether a gradient is summed up from rows that others take too, such as a norm: then they are what is to be alike. */
+static bool is_summed_of_shared_rows(const struct reach *r, value_id v, const struct flow_var *var) {
+  const struct flow_node *maker = r->flow->nodes.items[r->flow->values.items[v].producer];
+  bool indexed = false;
+  for (uint32_t i = 0; i < node_input_count(maker); i++)
+    indexed = indexed || (node_input(maker, i) && is_indices(r, node_input(maker, i)));
+  for (uint32_t i = 0; indexed && i < node_input_count(maker); i++) {
+    value_id rows = node_input(maker, i);
+    uint32_t users = 0;
+    if (!rows || !gradients_has_rows(r, &r->flow->values.items[rows], var))
+      continue;
+    for (flow_id id = 1; id < r->flow->nodes.count; id++)
+      users += r->flow->nodes.items[id] && r->flow->nodes.items[id]->op != FLOW_FETCH && node_takes(r->flow->nodes.items[id], rows);
+    if (users > 1)
+      return true;
+  }
+  return false;
+}
+
+void gradient_rows_cut(struct reach *r, struct gradients *out) {
+  for (uint32_t i = 0; i < r->updates.count; i++) {
+    flow_id id = r->updates.items[i];
+    uint32_t var = gradients_updated(r, id);
+    value_id whole = var == UINT32_MAX ? NO_VALUE : gradients_choose(r, id, &r->build->vars.items[var]);
+    if (var == UINT32_MAX || (whole && !is_summed_of_shared_rows(r, whole, &r->build->vars.items[var])))
+      continue;
+    struct rows_search s = {.r = r, .var = &r->build->vars.items[var], .seen = calloc(r->flow->nodes.count + 1, 1)};
+    mark_cone(&s, id);
+    list_rows(&s, out);
+    find_pairs(&s);
+    if (cut_rows_of(&s, var, out))
+      i = UINT32_MAX; /* the updates that are left, from the first */
+    free(s.seen);
+    vec_free(&s.rows);
+    vec_free(&s.indices);
+    vec_free(&s.pairs);
+    vec_free(&s.reached);
+  }
+}
+
+static bool sums_rows(const struct reach *r, flow_id id) {
+  const struct flow_node *n = r->flow->nodes.items[id];
+  bool indices = false, rows = false;
+  for (uint32_t i = 0; i < node_input_count(n); i++) {
+    value_id v = node_input(n, i);
+    if (!v || !reach_leads_to(r, v, id))
+      continue;
+    indices = indices || is_indices(r, v);
+    rows = rows || dtype_is_float(r->flow->values.items[v].dtype);
+  }
+  return indices && rows;
+}
+
+bool gradient_rows_come(struct reach *r, flow_id update) {
+  struct rows_search s = {.r = r, .seen = calloc(r->flow->nodes.count + 1, 1)};
+  bool found = false;
+  mark_cone(&s, update);
+  for (flow_id id = 1; id < r->flow->nodes.count && !found; id++)
+    found = s.seen[id] && sums_rows(r, id);
+  free(s.seen);
+  return found;
+}
+
