@@ -156,21 +156,27 @@ static bool cut_rows_of(struct rows_search *s, uint32_t var, struct gradients *o
   return false;
 }
 
-/* Whether a gradient is summed up from rows that others take too, such as a norm: then they are what is to be alike. */
-static bool is_summed_of_shared_rows(const struct reach *r, value_id v, const struct flow_var *var) {
-  const struct flow_node *maker = r->flow->nodes.items[r->flow->values.items[v].producer];
-  bool indexed = false;
-  for (uint32_t i = 0; i < node_input_count(maker); i++)
-    indexed = indexed || (node_input(maker, i) && is_indices(r, node_input(maker, i)));
-  for (uint32_t i = 0; indexed && i < node_input_count(maker); i++) {
-    value_id rows = node_input(maker, i);
-    uint32_t users = 0;
-    if (!rows || !gradients_has_rows(r, &r->flow->values.items[rows], var))
-      continue;
-    for (flow_id id = 1; id < r->flow->nodes.count; id++)
-      users += r->flow->nodes.items[id] && r->flow->nodes.items[id]->op != FLOW_FETCH && node_takes(r->flow->nodes.items[id], rows);
-    if (users > 1)
+static bool takes_indices(const struct reach *r, const struct flow_node *n) {
+  for (uint32_t i = 0; i < node_input_count(n); i++)
+    if (node_input(n, i) && is_indices(r, node_input(n, i)))
       return true;
+  return false;
+}
+
+/* Whether a gradient is summed up from rows that others take too, such as a norm: then they are what is to be alike. Other sums of them
+ * are none: the branches of a cond have one each. */
+static bool is_summed_of_shared_rows(const struct reach *r, value_id v, const struct flow_var *var) {
+  const struct flow *f = r->flow;
+  const struct flow_node *maker = f->nodes.items[f->values.items[v].producer];
+  for (uint32_t i = 0; takes_indices(r, maker) && i < node_input_count(maker); i++) {
+    value_id rows = node_input(maker, i);
+    if (!rows || !gradients_has_rows(r, &f->values.items[rows], var))
+      continue;
+    for (flow_id id = 1; id < f->nodes.count; id++) {
+      const struct flow_node *n = f->nodes.items[id];
+      if (n && n->op != FLOW_FETCH && node_takes(n, rows) && !takes_indices(r, n))
+        return true;
+    }
   }
   return false;
 }
@@ -218,4 +224,3 @@ bool gradient_rows_come(struct reach *r, flow_id update) {
   free(s.seen);
   return found;
 }
-

@@ -360,6 +360,12 @@ def words():
     return Job(model, keras.optimizers.RMSprop(0.05), mean_squares, [((4, 6), I), ((4, 2), F)]), ints(15, 24, 6), floats(24, 2)
 
 
+def words_accumulated():
+    """Either branch of the optimizer's cond adds up the rows of the table for itself."""
+    model = keras.Sequential([keras.Input((6,), dtype="int32"), layers.Embedding(15, 5), layers.GlobalAveragePooling1D(), layers.Dense(2)])
+    return Job(model, keras.optimizers.Adam(0.05, gradient_accumulation_steps=2), mean_squares, [((None, 6), I), ((None, 2), F)]), ints(15, 24, 6), floats(24, 2)
+
+
 def tied_square():
     """Batch, width and weights all of one size, one weight used twice, no labels but the input."""
     w = tf.Variable(floats(4, 4) * 0.5, name="w")
@@ -587,7 +593,7 @@ MODELS = {f.__name__: f for f in (adam, adam_fixed_batch, momentum, clip_global_
                                   residual, gru, lstm_rolled, unet, vit, dlrm, dlrm_adam, dlrm_sgd, gpt2, fit, penalty, assign_sub, hand_adam, tied_square,
                                   loop_around, scalars, two_lookups, dlrm_clip, dlrm_fixed_batch, words, centre,
                                   adversarial, adversarial_factored, adversarial_ftrl, adversarial_in_place, siamese, adversarial_words, dlrm_ftrl, two_words, language,
-                                  word_squares, recommender, decoder)}
+                                  word_squares, recommender, decoder, words_accumulated)}
 APART = {"residual", "siamese"}
 
 
