@@ -147,6 +147,8 @@ status command_check(struct build *b) {
   TRY(lower_each(b));
   TRY(pipeline_run_part(b, "restore", "partition"));
   report_variables(b);
+  for (uint32_t i = 0; i < b->cuts.count; i++)
+    printf("%s\n", b->cuts.items[i]);
   for (uint32_t i = 0; i < b->entries.count; i++)
     for (uint32_t p = 0; p < b->entries.items[i].parts.count; p++)
       report_part(b, &b->entries.items[i], &b->entries.items[i].parts.items[p]);

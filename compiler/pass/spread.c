@@ -5,6 +5,7 @@
  *   ps-sync     the same, but the gradients are the means of all workers' (means.c), and are applied once for all (sync.c)
  *   allreduce   each worker has its own copy of everything; gradients are the means of all workers' */
 #include "compiler/edit/flow_edit.h"
+#include "compiler/pass/cuts.h"
 #include "compiler/pass/homes.h"
 #include "compiler/pass/means.h"
 #include "compiler/pass/pass.h"
@@ -94,6 +95,7 @@ static status synchronise(struct spread *s, uint32_t i) {
   if (s->gradients[i].trains && b->strategy != STRATEGY_PS_ASYNC) {
     sync_means(b, e, &s->gradients[i], &s->keys);
     TRY(sync_rounds(b, e, s->reaches[i].before, count));
+    cuts_note(b, e);
   }
   note_replicas(e);
   return verify_order(e->flow);

@@ -118,6 +118,20 @@ static void show_lists_what_a_graph_holds_and_entries_that_can_be_pasted(void **
   must_say("loss=add | Adam'\n");
 }
 
+static void a_check_says_where_a_strategy_cuts_a_step(void **state) {
+  (void)state;
+  must("echo '{\"worker\": [\"a:1\", \"b:1\"]}' >workers.json");
+  must(TFC " check " STRATEGIES "recommender/model --cluster workers.json --strategy allreduce");
+  must_say("entry train: rows of all workers, f32[train_x.0,4] '");
+  must_say("/gradient_tape/mul/Mul', changes 'accumulator/u', 'u'\n");
+  must_say("entry train: indices of rows of all workers, i32[train_x.0] '"); /* of two tables each */
+  must_say("/strided_slice', changes 'accumulator/b', 'accumulator/u', 'b', 'u'\n");
+  must("echo '{\"ps\": [\"p:1\"], \"worker\": [\"a:1\", \"b:1\"]}' >servers.json");
+  must(TFC " check " STRATEGIES "clip_global_norm/model --cluster servers.json --strategy ps-sync");
+  must_say("entry train: mean of all workers, f32[4,3] '");
+  must_say("/MatMul_1', changes 'sequential_3/dense_7/kernel', 'adam_3/sequential_3_dense_7_kernel_velocity', ");
+}
+
 static void a_check_says_all_that_a_build_would_refuse(void **state) {
   (void)state;
   must(TFC " check " MODELS "unnamed_train_step/graph.pb");
@@ -398,6 +412,7 @@ int main(void) {
     cmocka_unit_test(what_a_build_says_does_not_go_where_scripts_read),
     cmocka_unit_test(help_of_a_task_shows_types_and_shapes),
     cmocka_unit_test(show_lists_what_a_graph_holds_and_entries_that_can_be_pasted),
+    cmocka_unit_test(a_check_says_where_a_strategy_cuts_a_step),
     cmocka_unit_test(a_check_says_all_that_a_build_would_refuse),
     cmocka_unit_test(an_error_in_a_gradient_says_of_what),
     cmocka_unit_test(models_in_other_forms_are_told_what_to_do),
