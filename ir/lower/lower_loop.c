@@ -3,8 +3,8 @@
  * A node's loop is the frame it runs in: Enter goes into one, Exit leaves it, everything else is where its inputs are. From
  * outside a loop is one node: its inputs are those of its Enters, its outputs its Exits. Inside, each Merge of an Enter and a
  * NextIteration is a loop variable; other Enters bring in what does not change. The condition is what LoopCond needs of the
- * variables, the body what the NextIterations need of the other side of the loop's Switches. Loops inside the body are
- * lowered in the same way. */
+ * variables, the body what the NextIterations need of the other side of the loop's Switches. Without a LoopCond, which does nothing
+ * but hand on, the condition is what decides the Switch of an Exit. Loops inside the body are lowered in the same way. */
 #include <stdlib.h>
 
 #include "ir/lower/loop_frames.h"
@@ -147,6 +147,7 @@ struct looping {
   const bool *before; /* per node: find_before */
   struct entering *vars;
   uint32_t var_count, param_count;
+  struct edge decides; /* what the loop's Switches are decided by */
   const struct node *blame;
 };
 
@@ -247,7 +248,8 @@ static struct frame *open_region(struct looping *p, struct flow *flow) {
 /* A Switch of the loop itself. */
 static bool is_loop_switch(const struct looping *p, uint32_t id) {
   const struct node *n = &p->outer->graph->nodes.items[id];
-  return p->outer->loops->of[id] == p->index && loop_is_op(n, "Switch") && n->inputs[1].node == p->loop->condition;
+  return p->outer->loops->of[id] == p->index && loop_is_op(n, "Switch") && n->inputs[1].node == p->decides.node &&
+         n->inputs[1].port == p->decides.port;
 }
 
 /* Inside the body their true side is the loop variable. */
@@ -316,14 +318,24 @@ static status bound_value(struct looping *p, struct frame *fr, uint32_t node, ui
   return op_input(&c, 0, out);
 }
 
+/* What an Enter that is not constant brings in is there in the first turn alone: the loop ends at once, or never gives anything. */
+static status check_turns(const struct looping *p, const struct flow *flow, uint32_t decides, value_id v) {
+  const struct node *n = &p->outer->graph->nodes.items[decides];
+  const bool *known = flow->values.items[v].data;
+  if (!loop_is_op(n, "Enter") || node_attr_int(n, "is_constant", 0) || (known && !*known))
+    return OK;
+  return fail(UNIMPLEMENTED, "%s (%s): decides in the first turn alone whether there is another", n->name, n->op);
+}
+
 static status build_condition(struct looping *p, struct flow *flow, bool *has_effects) {
   struct frame *fr = open_region(p, flow);
   p->lw->walk.frame = fr;
   struct walk walk = {.lw = p->lw, .fr = fr, .order = p->order, .needed = p->needed, .before = p->before, .is_condition = true};
   TRY(lower_scope(&walk));
-  const struct edge e = fr->graph->nodes.items[p->loop->condition].inputs[0];
+  const struct edge e = p->loop->condition == NO_NODE ? p->decides : fr->graph->nodes.items[p->loop->condition].inputs[0];
   value_id v;
   TRY(bound_value(p, fr, e.node, e.port, &v));
+  TRY(check_turns(p, flow, e.node, v));
   vec_push(&flow->results, v);
   *has_effects = *has_effects || fr->effects.count > 0;
   return OK;
@@ -418,6 +430,24 @@ static const struct node *exit_switch(const struct graph *g, uint32_t exit) {
   return through;
 }
 
+/* What decides the loop's turns: its LoopCond, else that which decides the Switch of an Exit. */
+static status find_decision(struct looping *p) {
+  const struct graph *g = p->outer->graph;
+  p->decides = (struct edge){.node = p->loop->condition};
+  for (uint32_t i = 0; i < p->loop->exits.count && p->decides.node == NO_NODE; i++) {
+    const struct node *through = exit_switch(g, p->loop->exits.items[i]);
+    if (!loop_is_op(through, "Switch"))
+      continue;
+    p->decides = through->inputs[1];
+    p->blame = through;
+  }
+  if (p->decides.node == NO_NODE || p->loop->enters.count == 0)
+    return fail(INVALID_ARGUMENT, "has no LoopCond");
+  if (p->loop->condition != NO_NODE)
+    p->blame = &g->nodes.items[p->loop->condition];
+  return OK;
+}
+
 /* The Exits give the values of their loop variables after the last turn. */
 static void bind_exits(struct looping *p, const struct bound *outputs, flow_id effect) {
   const struct graph *g = p->outer->graph;
@@ -497,9 +527,7 @@ static void emit_while(struct looping *p, struct flow **regions, bool has_effect
 
 static status lower_loop(struct lower *lw, struct frame *fr, uint32_t index, const uint32_t *order, const bool *needed) {
   struct looping p = {.lw = lw, .outer = fr, .loop = &fr->loops->items.items[index], .index = index, .order = order, .needed = needed};
-  if (p.loop->condition == NO_NODE || p.loop->enters.count == 0)
-    return fail(INVALID_ARGUMENT, "has no LoopCond");
-  p.blame = &fr->graph->nodes.items[p.loop->condition];
+  TRY(find_decision(&p));
   struct flow *regions[2] = {NULL, NULL};
   bool has_effects = false;
   TRY(collect_entering(&p));
