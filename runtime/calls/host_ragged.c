@@ -253,13 +253,13 @@ static status put_joined_values(struct host_call *call, const struct tensor *enc
   return s;
 }
 
-/* Values of another rank than the program was compiled for (the graph does not always say it) cannot be taken. */
+/* Values of another rank than the program was compiled for cannot be taken: others were encoded than it was seen to encode. */
 static status check_values_rank(const struct host_call *call, uint32_t output) {
   int64_t wanted = host_attr_int(call, "values_rank", -1);
   int rank = call->outputs[output]->shape.rank;
   return wanted < 0 || rank == wanted
          ? OK
-         : fail(UNIMPLEMENTED, "decoded values of rank %d: the graph does not say their rank, %lld was assumed", rank, (long long)wanted);
+         : fail(UNIMPLEMENTED, "decoded values of rank %d, of rank %lld while compiling", rank, (long long)wanted);
 }
 
 status host_ragged_from_variant(struct host_call *call) {

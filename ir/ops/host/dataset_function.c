@@ -8,6 +8,7 @@
 #include "ir/ops/op_rows.h"
 #include "ir/ops/host/dataset_maker.h"
 #include "ir/lower/host_call.h"
+#include "ir/lower/lower_walk.h"
 
 static struct bound *region_arguments(struct op_call *c, struct flow *flow, const struct dataset_function *f) {
   struct bound *args = ARENA_ARRAY(op_arena(c), struct bound, f->args.count + 1);
@@ -39,7 +40,7 @@ static status lower_function_body(struct op_call *c, const struct dataset_functi
   for (uint32_t i = 0; i < ret_count && s == OK; i++) {
     struct op_call read = {.lw = c->lw, .node = caller, .in = &rets[i], .in_count = 1};
     value_id v = NO_VALUE;
-    s = op_input(&read, 0, &v);
+    s = rets[i].alternatives ? lower_any_rank(&read, rets[i], &v) : op_input(&read, 0, &v);
     vec_push(&flow->results, v);
   }
   vec_free(&inner.body);
@@ -66,6 +67,8 @@ static status take_state(struct op_call *c, struct dataset_function *f, const st
   const struct flow *made = flows->items[i];
   for (uint32_t k = 0; k < made->results.count; k++) {
     struct flow_value state = made->values.items[made->results.items[k]];
+    if (state.any_rank)
+      return fail(UNIMPLEMENTED, "%s: component %u of its state has a rank that only the step knows", f->name, k);
     struct flow_value value = {.dtype = state.dtype, .rank = state.rank};
     for (int d = 0; d < state.rank; d++)
       value.dims[d] = op_new_symbol(c);
@@ -86,6 +89,8 @@ static status check_state(const struct dataset_function *f, const struct flow *f
   bool reduces = (f->state_of && strstr(f->name, ":reduce_func")) || is_op(f->node, "ReduceDataset");
   for (uint32_t k = 0; reduces && k < flow->results.count && k < f->shapes.count; k++) {
     const struct flow_value *made = &flow->values.items[flow->results.items[k]], *taken = &f->shapes.items[k];
+    if (made->any_rank)
+      return fail(UNIMPLEMENTED, "%s: component %u of its state has a rank that only the step knows", f->node->name, k);
     if (made->dtype != taken->dtype || made->rank != taken->rank)
       return fail(UNIMPLEMENTED, "%s: component %u of its state is %s of rank %d, and becomes %s of rank %d", f->node->name, k,
                   dtype_name(taken->dtype), taken->rank, dtype_name(made->dtype), made->rank);

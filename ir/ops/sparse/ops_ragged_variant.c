@@ -38,30 +38,32 @@ status build_ragged_to_variant(struct op_call *c) {
   return OK;
 }
 
-/* Splits of sizes that the variants say, then the values. Where nobody has said their rank, 1 is taken and checked by the step. */
+/* The values: of the rank that is remembered, or, where nobody has said it, of whatever rank the step finds. */
+static status output_values(struct op_call *c, struct flow_node *n, const struct object_shapes *o, bool stacked) {
+  uint32_t output = c->out_count - 1;
+  const struct flow_value *known = o && o->count && o->values->dtype == op_output_dtype(c, output) ? o->values : NULL;
+  dim dims[LIMIT_RANK + 1];
+  int rank = known ? known->rank + stacked : 0;
+  if (rank > LIMIT_RANK)
+    return fail(UNIMPLEMENTED, "values of rank %d", rank);
+  op_host_add_attr(c, n, "values_rank", (struct attr_value){.kind = ATTR_INT, .i = known ? rank : -1});
+  for (int d = 0; d < rank; d++)
+    dims[d] = d < stacked || known->dims[d - stacked] == NO_DIM ? op_new_symbol(c) : known->dims[d - stacked];
+  op_host_output(c, n, output, rank, dims);
+  rank_set ranks = output || stacked ? ANY_RANK & ranks_from(1) : ANY_RANK;
+  return known ? OK : op_any_rank(c, c->out[output].value, ranks, &c->out[output]);
+}
+
+/* Splits of sizes that the variants say, then the values. */
 status build_ragged_from_variant(struct op_call *c) {
   struct flow_node *n;
   TRY(op_host(c, HOST_PURE, NULL, &n));
-  const struct object_shapes *o = lower_object(c->lw, c->in[0].maker);
-  struct flow_value values =
-    o && o->count && o->values->dtype == op_output_dtype(c, c->out_count - 1) ? *o->values : (struct flow_value){.rank = -1};
-  const struct flow_value *encoded = op_value(c, n->inputs.items[0]);
-  bool stacked = c->out_count == 1 && encoded->rank > 0;
-  dim dims[LIMIT_RANK + 1];
-  int rank = values.rank < 0 ? 1 : values.rank + stacked;
-  if (rank > LIMIT_RANK)
-    return fail(UNIMPLEMENTED, "values of rank %d", rank);
-  for (int d = 0; d < rank; d++) {
-    dim known = values.rank < 0 || d < stacked ? NO_DIM : values.dims[d - stacked];
-    dims[d] = known == NO_DIM ? op_new_symbol(c) : known;
-  }
-  op_host_add_attr(c, n, "values_rank", (struct attr_value){.kind = ATTR_INT, .i = rank});
+  bool stacked = c->out_count == 1 && op_value(c, n->inputs.items[0])->rank > 0;
   for (uint32_t i = 0; i + 1 < c->out_count; i++) {
     dim length = op_new_symbol(c);
     op_host_output(c, n, i, 1, &length);
   }
-  op_host_output(c, n, c->out_count - 1, rank, dims);
-  return OK;
+  return output_values(c, n, lower_object(c->lw, c->in[0].maker), stacked);
 }
 
 /* What was encoded has the shape that input 2 says. */
