@@ -35,20 +35,22 @@ static const struct attr_shape *said_shape(struct op_call *c, uint32_t i) {
   const struct attr_shape *shape = said && said->kind == ATTR_LIST && i < said->list.count ? &said->list.items[i].shape : NULL;
   return shape && !shape->unknown_rank && shape->rank <= LIMIT_RANK ? shape : NULL;
 }
-/* The rank and dims of component i: from the attribute, else what was put in. */
-static status component_shape(struct op_call *c, const struct object_shapes *o, uint32_t i, int *rank, dim *dims) {
+/* Output i: of the rank and dims that the attribute says, else of what was put in; where neither is known, of the rank that comes. */
+static status put_component(struct op_call *c, struct flow_node *n, const struct object_shapes *o, uint32_t i) {
   const struct attr_shape *shape = said_shape(c, i);
   bool noted = o && i < o->count, known = shape != NULL;
-  if (!noted && !known)
-    return fail(UNIMPLEMENTED, "the rank of component %u is not known while compiling", i);
-  *rank = known ? shape->rank : o->values[i].rank;
-  for (int d = 0; d < *rank; d++) {
-    dims[d] = known && shape->dims[d] >= 0        ? op_dim(c, shape->dims[d])
-            : noted && o->values[i].rank == *rank ? o->values[i].dims[d]
-                                                  : NO_DIM;
+  dim dims[LIMIT_RANK];
+  if (!noted && !known) {
+    op_host_output(c, n, i, 0, NULL);
+    return op_any_rank(c, c->out[i].value, ANY_RANK, &c->out[i]);
+  }
+  int rank = known ? shape->rank : o->values[i].rank;
+  for (int d = 0; d < rank; d++) {
+    dims[d] = known && shape->dims[d] >= 0 ? op_dim(c, shape->dims[d]) : noted && o->values[i].rank == rank ? o->values[i].dims[d] : NO_DIM;
     if (!op_dim_is_outer(c, dims[d]))
       dims[d] = op_new_symbol(c);
   }
+  op_host_output(c, n, i, rank, dims);
   return OK;
 }
 
@@ -101,10 +103,7 @@ status build_bundle_take(struct op_call *c) {
   const struct object_shapes *o = fitting_object(c, lower_object(c->lw, c->in[0].maker));
   TRY(check_composite(c, o));
   for (uint32_t i = 0; i < c->out_count; i++) {
-    int rank = 0;
-    dim dims[LIMIT_RANK];
-    TRY(component_shape(c, o, i, &rank, dims));
-    op_host_output(c, n, i, rank, dims);
+    TRY(put_component(c, n, o, i));
     c->out[i].maker = o && i < o->count && o->makers ? o->makers[i] : NULL;
   }
   if (o && c->out_count == 1 && origin_equal(o->made, op_origin(c, c->in[0].value))) /* not of a loop that makes another one */
