@@ -70,6 +70,17 @@ static status find_group(struct cursor *c, const struct dataset_run *run, int64_
   return OK;
 }
 
+/* What is wrong with the reduction is said as TensorFlow says it. */
+static status reduction_failed(status code) {
+  struct kept_status kept = status_keep(code);
+  const char *text = kept.text ? kept.text : "";
+  status result = code == CANCELLED
+                  ? fail(code, "%s", text)
+                  : fail(INTERNAL, "Got error code %s and message: {%s} from running `reduce_func`", status_name(code), text);
+  status_drop(&kept);
+  return result;
+}
+
 /* What the reduction makes of the group's elements is what comes next; the group is empty again. */
 static status flush_group(struct cursor *c, const struct dataset_run *run, struct group *g) {
   struct group_state *s = c->state;
@@ -83,7 +94,8 @@ static status flush_group(struct cursor *c, const struct dataset_run *run, struc
   element_release(g->held.items, g->held.count);
   g->held.count = 0;
   g->count = 0;
-  TRY(result);
+  if (result != OK)
+    return reduction_failed(result);
   struct dataset *dataset = dataset_of(made);
   result = dataset ? cursor_create(dataset, &s->current) : fail(INVALID_ARGUMENT, "`reduce_func` must return a Dataset object.");
   tensor_release(made);
