@@ -30,6 +30,15 @@ int64_t shape_count(const struct shape *shape) {
   return zero ? 0 : count;
 }
 
+status shape_refuse(const struct shape *shape) {
+  int64_t count = 1;
+  bool counts = shape->rank >= 0 && shape->rank <= LIMIT_RANK;
+  for (int i = 0; counts && i < shape->rank; i++)
+    counts = shape->dims[i] >= 0 && !__builtin_mul_overflow(count, shape->dims[i], &count);
+  return counts ? fail(RESOURCE_EXHAUSTED, "no memory for a tensor of shape %s", shape_text(shape))
+                : fail(INVALID_ARGUMENT, "shape %s is not possible", shape_text(shape));
+}
+
 bool shape_equal(const struct shape *a, const struct shape *b) {
   return a->rank == b->rank && memcmp(a->dims, b->dims, sizeof *a->dims * (size_t)a->rank) == 0;
 }

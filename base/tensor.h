@@ -31,6 +31,9 @@ struct tensor {
 
 /* The number of elements; -1 when a dimension is negative or the product is above LIMIT_ELEMENTS. */
 int64_t shape_count(const struct shape *shape);
+/* The error of a shape that has no such number. As in TensorFlow a shape whose elements an int64 can count is one for which there is no
+ * memory, RESOURCE_EXHAUSTED; any other is INVALID_ARGUMENT. */
+status shape_refuse(const struct shape *shape);
 bool shape_equal(const struct shape *a, const struct shape *b);
 /* "[2,3]" into a buffer of the calling thread (4 in turn). */
 const char *shape_text(const struct shape *shape);

@@ -131,7 +131,7 @@ static struct buffer *buffer_take(struct buffer_cache *cache, int64_t bytes) {
 status buffer_tensor(struct buffer_cache *cache, enum dtype dtype, const struct shape *shape, struct tensor **out) {
   int64_t count = shape_count(shape);
   if (count < 0)
-    return fail(INVALID_ARGUMENT, "shape %s is not possible", shape_text(shape));
+    return shape_refuse(shape);
   int64_t bytes = count * (int64_t)dtype_size(dtype);
   struct tensor *tensor = calloc(1, sizeof *tensor);
   struct buffer *buffer = tensor ? buffer_take(cache, bytes) : NULL;

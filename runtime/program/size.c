@@ -68,7 +68,7 @@ status shape_eval(const struct program *program, const uint32_t *dims, uint32_t 
     if (!size_eval(program_words(program, dims[i]), symbols, &out->dims[i]))
       return fail(INTERNAL, "the size of dimension %u is not known yet", i);
   if (shape_count(out) < 0)
-    return fail(INVALID_ARGUMENT, "shape %s is not possible", shape_text(out));
+    return shape_refuse(out);
   return OK;
 }
 
