@@ -141,8 +141,9 @@ status checkpoint_writer_create(const char *prefix, struct checkpoint_writer **o
   w->prefix = arena_strdup(&w->index.arena, prefix);
   w->path = arena_printf(&w->index.arena, "%s.data-00000-of-00001", prefix);
   w->temporary = arena_printf(&w->index.arena, "%s.tempstate%d", w->path, (int)getpid());
-  folders_make_above(prefix);
-  status result = synced_file_create(w->temporary, &w->file);
+  status result = folder_make_above(prefix);
+  if (result == OK)
+    result = synced_file_create(w->temporary, &w->file);
   if (result == OK)
     *out = w;
   else
@@ -330,7 +331,7 @@ static status merge_all(struct merge *m, const char *const *prefixes, uint32_t c
     shards[i] = checkpoint_shards(part);
     m->shards += shards[i];
   }
-  folders_make_above(prefix);
+  TRY(folder_make_above(prefix));
   for (uint32_t i = 0, first = 0; i < count; first += (uint32_t)shards[i++])
     TRY(move_shards(arena, prefixes[i], shards[i], prefix, (int32_t)first, m->shards));
   TRY(index_write(&m->index, m->shards ? m->shards : 1, prefix));

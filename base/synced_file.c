@@ -25,7 +25,8 @@ status synced_file_create(const char *path, struct synced_file **out) {
     return fail(RESOURCE_EXHAUSTED, "no memory");
   file->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (file->fd < 0) {
-    status result = fail(errno == EACCES ? PERMISSION_DENIED : errno == ENOSPC ? DATA_LOSS : NOT_FOUND, "'%s': %s", path, strerror(errno));
+    status code = errno == EACCES ? PERMISSION_DENIED : errno == ENOSPC ? DATA_LOSS : errno == ENOTDIR ? FAILED_PRECONDITION : NOT_FOUND;
+    status result = fail(code, "'%s': %s", path, strerror(errno));
     synced_file_destroy(file);
     return result;
   }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/checkpoint_write.h"
+#include "base/folders.h"
 #include "runtime/checkpoint/variable_key.h"
 #include "runtime/memory/variable.h"
 #include "runtime/step/commit.h"
@@ -86,6 +87,7 @@ static void snapshot_drop(struct task *task) {
 status snapshot_write(struct task *task, const char *prefix, const struct wire_buffer *note) {
   struct checkpoint_writer *writer;
   collect(task);
+  folders_make_above(prefix);
   status result = checkpoint_writer_create(prefix, &writer);
   if (result == OK) {
     result = write_all(task, writer, note);
