@@ -4,6 +4,7 @@
 
 #include "ir/ops/arrange.h"
 #include "ir/lower/host_call.h"
+#include "ir/lower/lower_frame.h"
 
 /* Remembers the values of one variant (rows: of the whole without its first dimension). */
 static void note_values(struct op_call *c, const struct flow_value *values, bool rows) {
@@ -38,20 +39,61 @@ status build_ragged_to_variant(struct op_call *c) {
   return OK;
 }
 
-/* The values: of the rank that is remembered, or, where nobody has said it, of whatever rank the step finds. */
+/* The ranks of values that a node of a graph encodes: as they are known, or will be in an entry where the node is needed. 0: none of this
+ * dtype. */
+static rank_set ranks_encoded(struct op_call *c, const struct frame *fr, uint32_t id, enum dtype dtype) {
+  const struct node *n = &fr->graph->nodes.items[id];
+  uint32_t values = n->input_count - 1;
+  int64_t sizes[LIMIT_RANK];
+  int rank;
+  if (dtype_base(n->input_dtypes[values]) != dtype || (!fr->lowered[id] && fr->function))
+    return 0;
+  const struct object_shapes *o = fr->lowered[id] ? lower_object(c->lw, n) : NULL;
+  if (o)
+    return o->count ? ranks_of(o->values->rank) : ANY_RANK;
+  if (!lower_said_shape(c->lw, n->inputs[values], &rank, sizes))
+    return ANY_RANK;
+  rank -= values == 0 && node_attr_int(n, "batched_input", 0);
+  return rank < 0 ? 0 : ranks_of(rank);
+}
+
+static bool parses_ragged(const struct node *n) {
+  const struct attr_value *keys = strncmp(n->op, "ParseExampleDataset", 19) == 0 ? node_attr(n, "ragged_keys") : NULL;
+  return keys && keys->kind == ATTR_LIST && keys->list.count > 0;
+}
+
+/* Of values whose encoder is not known: the ranks that are encoded somewhere; any, where nobody is seen to encode, or a dataset parses. */
+static rank_set ranks_somewhere(struct op_call *c, enum dtype dtype) {
+  rank_set ranks = 0;
+  for (const struct frame *fr = op_newest_frame(c); fr; fr = fr->older)
+    for (uint32_t id = 0; id < fr->graph->nodes.count; id++) {
+      const struct node *n = &fr->graph->nodes.items[id];
+      if (parses_ragged(n))
+        return ANY_RANK;
+      if (strcmp(n->op, "RaggedTensorToVariant") == 0)
+        ranks |= ranks_encoded(c, fr, id, dtype);
+    }
+  return ranks ? ranks : ANY_RANK;
+}
+
+/* The values: of the rank that is remembered, or, where nobody has said it, of what rank the step finds. */
 static status output_values(struct op_call *c, struct flow_node *n, const struct object_shapes *o, bool stacked) {
   uint32_t output = c->out_count - 1;
   const struct flow_value *known = o && o->count && o->values->dtype == op_output_dtype(c, output) ? o->values : NULL;
   dim dims[LIMIT_RANK + 1];
-  int rank = known ? known->rank + stacked : 0;
+  rank_set ranks = known ? ranks_of(known->rank) : ranks_somewhere(c, op_output_dtype(c, output));
+  int rank = ranks_are_many(ranks) ? 0 : ranks_lowest(ranks) + stacked;
   if (rank > LIMIT_RANK)
     return fail(UNIMPLEMENTED, "values of rank %d", rank);
-  op_host_add_attr(c, n, "values_rank", (struct attr_value){.kind = ATTR_INT, .i = known ? rank : -1});
+  op_host_add_attr(c, n, "values_rank", (struct attr_value){.kind = ATTR_INT, .i = ranks_are_many(ranks) ? -1 : rank});
   for (int d = 0; d < rank; d++)
-    dims[d] = d < stacked || known->dims[d - stacked] == NO_DIM ? op_new_symbol(c) : known->dims[d - stacked];
+    dims[d] = d < stacked || !known || known->dims[d - stacked] == NO_DIM ? op_new_symbol(c) : known->dims[d - stacked];
   op_host_output(c, n, output, rank, dims);
-  rank_set ranks = output || stacked ? ANY_RANK & ranks_from(1) : ANY_RANK;
-  return known ? OK : op_any_rank(c, c->out[output].value, ranks, &c->out[output]);
+  if (!ranks_are_many(ranks))
+    return OK;
+  if (output) /* what has splits has rows */
+    ranks &= ranks_from(1);
+  return op_any_rank(c, c->out[output].value, ranks << stacked, &c->out[output]);
 }
 
 /* Splits of sizes that the variants say, then the values. */
