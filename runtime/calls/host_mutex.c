@@ -27,7 +27,7 @@ struct mutex_hold {
 /* ---- holding ---- */
 
 static void hold_destroy(struct object *object);
-static const struct object_kind hold_kind = {"mutex lock", hold_destroy, NULL, NULL};
+static const struct object_kind hold_kind = {"mutex lock", hold_destroy, NULL, NULL, NULL};
 
 /* Under the lock: the first in line gets the mutex, if it is free. */
 static struct wait_entry *serve(struct mutex *m) {

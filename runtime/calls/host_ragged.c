@@ -5,6 +5,7 @@
 #include "runtime/host/object.h"
 #include "runtime/text/element_number.h"
 #include "runtime/value/element_sum.h"
+#include "runtime/value/object_message.h"
 #include "runtime/value/tensor_list.h"
 
 struct ragged {
@@ -23,7 +24,7 @@ static void ragged_destroy(struct object *object) {
 }
 static status ragged_zeros(const struct object *object, struct object **out);
 static status ragged_add(const struct object *a, const struct object *b, struct object **out);
-static const struct object_kind ragged_kind = {"RaggedTensorVariant", ragged_destroy, ragged_zeros, ragged_add};
+static const struct object_kind ragged_kind = {"RaggedTensorVariant", ragged_destroy, ragged_zeros, ragged_add, &ragged_message};
 
 static status ragged_create(int rank, struct ragged **out) {
   *out = calloc(1, sizeof **out);
@@ -123,6 +124,39 @@ static status ragged_of_inputs(const struct host_call *call, int rank, struct ra
   *out = r;
   return OK;
 }
+
+/* ---- as bytes ---- */
+
+static struct tensor *ragged_item(const struct object *object, uint32_t i) {
+  const struct ragged *r = (const struct ragged *)object;
+  return i > (uint32_t)r->rank ? NULL : i == (uint32_t)r->rank ? r->values : r->splits[i];
+}
+
+/* Splits, then the values. */
+static status ragged_make(struct tensor *const *items, uint32_t count, struct string_view metadata, struct object **out) {
+  (void)metadata;
+  int rank = (int)count - 1;
+  if (rank < 0 || rank > LIMIT_RANK)
+    return fail(INVALID_ARGUMENT, "a ragged tensor of %u tensors", count);
+  const struct tensor *values = items[rank];
+  if (rank > 0 && values->shape.rank < 1)
+    return fail(INVALID_ARGUMENT, "a ragged tensor whose values are a scalar");
+  for (int i = rank - 1; i >= 0; i--) {
+    if (items[i]->dtype != DTYPE_INT32 && items[i]->dtype != DTYPE_INT64)
+      return fail(INVALID_ARGUMENT, "ragged splits of %s", dtype_name(items[i]->dtype));
+    TRY(check_splits(items[i], i == rank - 1 ? values->shape.dims[0] : items[i + 1]->count - 1));
+  }
+  struct ragged *r;
+  TRY(ragged_create(rank, &r));
+  for (int i = 0; i < rank; i++)
+    r->splits[i] = tensor_retain(items[i]);
+  r->values = tensor_retain(items[rank]);
+  *out = &r->object;
+  return OK;
+}
+const struct object_message ragged_message = {"RaggedTensorVariant", ragged_item, NULL, ragged_make};
+
+/* ---- rows ---- */
 
 /* Splits from .. to, beginning with 0. */
 static status splits_of_row(const struct tensor *splits, int64_t from, int64_t to, struct tensor **out) {

@@ -5,6 +5,7 @@
 #include "runtime/host/object.h"
 #include "runtime/text/string_output.h"
 #include "runtime/value/boxed_sparse.h"
+#include "runtime/value/object_message.h"
 #include "runtime/value/tensor_message.h"
 #include "runtime/value/tensor_proto.h"
 
@@ -18,15 +19,31 @@ static void tensor_object_destroy(struct object *object) {
   tensor_release(((struct tensor_object *)object)->tensor);
   free(object);
 }
-static const struct object_kind tensor_kind = {"Tensor", tensor_object_destroy, NULL, NULL};
+static const struct object_kind tensor_kind = {"Tensor", tensor_object_destroy, .message = &tensor_object_message};
 
-static status put_variant(struct tensor *to, int64_t i, struct tensor *tensor) {
+static status tensor_object_create(struct tensor *tensor, struct object **out) {
   struct tensor_object *box = calloc(1, sizeof *box);
   if (!box)
     return fail(RESOURCE_EXHAUSTED, "no memory for a variant");
   object_init(&box->object, &tensor_kind);
   box->tensor = tensor_retain(tensor);
-  objects_put(to, i, &box->object);
+  *out = &box->object;
+  return OK;
+}
+
+static struct tensor *tensor_object_item(const struct object *object, uint32_t i) {
+  return i == 0 ? ((const struct tensor_object *)object)->tensor : NULL;
+}
+static status tensor_object_make(struct tensor *const *items, uint32_t count, struct string_view metadata, struct object **out) {
+  (void)metadata;
+  return count == 1 ? tensor_object_create(items[0], out) : fail(INVALID_ARGUMENT, "a tensor as a variant of %u tensors", count);
+}
+const struct object_message tensor_object_message = {"tensorflow::Tensor", tensor_object_item, NULL, tensor_object_make};
+
+static status put_variant(struct tensor *to, int64_t i, struct tensor *tensor) {
+  struct object *box = NULL;
+  TRY(tensor_object_create(tensor, &box));
+  objects_put(to, i, box);
   return OK;
 }
 

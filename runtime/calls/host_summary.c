@@ -8,6 +8,7 @@
 #include "base/map.h"
 #include "runtime/host/host.h"
 #include "runtime/text/string_output.h"
+#include "runtime/value/object_message.h"
 #include "runtime/value/tensor_message.h"
 #include "runtime/value/tensor_proto.h"
 
@@ -221,20 +222,8 @@ status host_merge_summary(struct host_call *call) {
 
 /* ---- tensors ---- */
 
-static void put_head(struct wire_buffer *out, const struct tensor *tensor) {
-  struct wire_buffer shape = {0};
-  wire_put_varint(out, 1, tensor->dtype);
-  for (int d = 0; d < tensor->shape.rank; d++) {
-    struct wire_buffer dim = {0};
-    if (tensor->shape.dims[d])
-      wire_put_varint(&dim, 1, (uint64_t)tensor->shape.dims[d]);
-    wire_put_message(&shape, 2, &dim);
-  }
-  wire_put_message(out, 2, &shape);
-}
-
 void tensor_proto_put(struct wire_buffer *out, const struct tensor *tensor) {
-  put_head(out, tensor);
+  tensor_message_put_head(out, tensor);
   for (int64_t i = 0; tensor->dtype == DTYPE_STRING && i < tensor->count; i++) {
     struct string_view view = ((const struct string_view *)tensor->data)[i];
     wire_put_bytes(out, 8, view.data, view.size);
@@ -250,7 +239,7 @@ void tensor_proto_put_content(struct wire_buffer *out, const struct tensor *tens
     tensor_proto_put(out, tensor);
     return;
   }
-  put_head(out, tensor);
+  tensor_message_put_head(out, tensor);
   for (int64_t i = 0; i < tensor->count; i++)
     wire_put_number(&content, views[i].size);
   for (int64_t i = 0; i < tensor->count; i++)
@@ -262,10 +251,19 @@ void tensor_proto_put_content(struct wire_buffer *out, const struct tensor *tens
 
 status host_serialize_tensor(struct host_call *call) {
   struct wire_buffer bytes = {0};
-  if (call->inputs[0].dtype == DTYPE_RESOURCE || call->inputs[0].dtype == DTYPE_VARIANT)
+  const struct tensor *objects;
+  if (call->inputs[0].dtype == DTYPE_RESOURCE)
     return fail(UNIMPLEMENTED, "a %s as bytes", dtype_name(call->inputs[0].dtype));
-  tensor_proto_put(&bytes, &call->inputs[0]);
-  return give_bytes(call, &bytes);
+  if (call->inputs[0].dtype != DTYPE_VARIANT) {
+    tensor_proto_put(&bytes, &call->inputs[0]);
+    return give_bytes(call, &bytes);
+  }
+  TRY(objects_input(call, 0, &objects));
+  status s = objects_message_write(&bytes, objects);
+  if (s == OK)
+    return give_bytes(call, &bytes);
+  wire_buffer_free(&bytes);
+  return s;
 }
 
 status host_parse_tensor(struct host_call *call) {
@@ -273,7 +271,8 @@ status host_parse_tensor(struct host_call *call) {
   enum dtype wanted = (enum dtype)host_attr_int(call, "out_type", DTYPE_FLOAT);
   if (call->inputs[0].count != 1)
     return fail(INVALID_ARGUMENT, "Expected `serialized` to be a scalar, got shape: %s", shape_text(&call->inputs[0].shape));
-  status result = tensor_message_read(wire_over((const uint8_t *)in.data, in.size), &call->outputs[0]);
+  struct wire wire = wire_over((const uint8_t *)in.data, in.size);
+  status result = is_objects_message(wire) ? objects_message_read(wire, &call->outputs[0]) : tensor_message_read(wire, &call->outputs[0]);
   if (result != OK)
     return status_prefix(result, "Could not parse `serialized` as TensorProto: ");
   if (call->outputs[0]->dtype != wanted)

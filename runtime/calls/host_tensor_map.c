@@ -113,7 +113,7 @@ static status map_add(const struct object *a, const struct object *b, struct obj
   return OK;
 }
 
-static const struct object_kind map_kind = {"map", map_destroy, map_zeros, map_add};
+static const struct object_kind map_kind = {"map", map_destroy, map_zeros, map_add, NULL};
 
 /* ---- the ops ---- */
 

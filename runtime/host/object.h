@@ -9,12 +9,14 @@
 #include "runtime/host/host.h"
 
 struct object;
+struct object_message;
 struct object_kind {
   const char *name;                 /* for errors */
   void (*destroy)(struct object *); /* frees it, too */
   /* ZerosLike and AddN of such variants; NULL: there are none. */
   status (*zeros)(const struct object *object, struct object **out);
   status (*add)(const struct object *a, const struct object *b, struct object **out);
+  const struct object_message *message; /* how it is written (object_message.h); NULL: it is not */
 };
 struct object {
   const struct object_kind *kind;

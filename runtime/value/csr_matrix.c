@@ -14,7 +14,7 @@ static void csr_destroy(struct object *object) {
   free(m->values);
   free(m);
 }
-static const struct object_kind csr_kind = {"CSRSparseMatrix", csr_destroy, NULL, NULL};
+static const struct object_kind csr_kind = {"CSRSparseMatrix", csr_destroy, NULL, NULL, NULL};
 
 static status out_of_memory(void) { return fail(RESOURCE_EXHAUSTED, "no memory for a sparse matrix"); }
 

@@ -41,7 +41,7 @@ status list_make_handle(struct host_call *call, uint32_t i, enum dtype dtype, st
 static void list_destroy(struct object *object) { family_free((struct tensor_list *)object); }
 static status list_zeros(const struct object *object, struct object **out);
 static status list_add(const struct object *a, const struct object *b, struct object **out);
-static const struct object_kind list_kind = {"list", list_destroy, list_zeros, list_add};
+static const struct object_kind list_kind = {"list", list_destroy, list_zeros, list_add, NULL};
 
 static status list_create(enum dtype dtype, struct tensor_list **out) {
   struct tensor_list *list = calloc(1, sizeof *list);

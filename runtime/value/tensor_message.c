@@ -34,7 +34,7 @@ static void shape_read(struct wire wire, struct proto *proto) {
   }
 }
 
-static status proto_read(struct wire wire, struct proto *out) {
+static status fields_read(struct wire wire, struct proto *out) {
   struct wire_field field;
   *out = (struct proto){.fields = wire};
   while (wire_next(&wire, &field)) {
@@ -51,6 +51,11 @@ static status proto_read(struct wire wire, struct proto *out) {
     return fail(INVALID_ARGUMENT, "a TensorProto that is none");
   if (out->rank_is_too_large)
     return fail(UNIMPLEMENTED, "a tensor of more than %d dimensions", LIMIT_RANK);
+  return OK;
+}
+
+static status proto_read(struct wire wire, struct proto *out) {
+  TRY(fields_read(wire, out));
   if (!dtype_is_valid(out->dtype) || out->dtype == DTYPE_RESOURCE || out->dtype == DTYPE_VARIANT)
     return fail(INVALID_ARGUMENT, "a tensor of type %s cannot be fed",
                 dtype_is_valid(out->dtype) ? dtype_name((enum dtype)out->dtype) : "(invalid)");
@@ -204,6 +209,14 @@ status tensor_message_read(struct wire wire, struct tensor **out) {
   return proto.dtype == DTYPE_STRING ? strings_read(&proto, count, out) : numbers_read(&proto, count, out);
 }
 
+status tensor_message_head(struct wire wire, struct shape *shape, struct wire *content) {
+  struct proto proto;
+  TRY(fields_read(wire, &proto));
+  *shape = proto.shape;
+  *content = wire_over(proto.content, proto.content_size);
+  return OK;
+}
+
 /* ---- writing ---- */
 
 static void head_write(struct wire_buffer *b, const struct tensor *tensor) {
@@ -229,6 +242,46 @@ static uint64_t values_size(const struct tensor *tensor) {
   for (int64_t i = 0; i < tensor->count; i++)
     size += 1 + wire_number_size(strings[i].size) + strings[i].size;
   return size;
+}
+
+void tensor_message_put_head(struct wire_buffer *out, const struct tensor *tensor) {
+  struct wire_buffer shape = {0};
+  wire_put_varint(out, 1, tensor->dtype);
+  for (int d = 0; d < tensor->shape.rank; d++) {
+    struct wire_buffer dim = {0};
+    if (tensor->shape.dims[d])
+      wire_put_varint(&dim, 1, (uint64_t)tensor->shape.dims[d]);
+    wire_put_message(&shape, 2, &dim);
+  }
+  wire_put_message(out, 2, &shape);
+}
+
+/* Element i, as a varint has it. */
+static uint64_t value_bits(const struct tensor *tensor, int64_t i) {
+  size_t size = dtype_size(tensor->dtype);
+  uint64_t bits = 0;
+  memcpy(&bits, (const uint8_t *)tensor->data + (size_t)i * size, size);
+  int unused = 64 - 8 * (int)size;
+  bool is_signed = dtype_is_signed(tensor->dtype) || (tensor->dtype >= DTYPE_QINT8 && tensor->dtype <= DTYPE_QINT32);
+  return is_signed ? (uint64_t)((int64_t)(bits << unused) >> unused) : bits;
+}
+
+void tensor_message_put_values(struct wire_buffer *b, const struct tensor *tensor) {
+  struct value_field kind = value_field_of(tensor->dtype);
+  const struct string_view *strings = tensor->data;
+  tensor_message_put_head(b, tensor);
+  for (int64_t i = 0; tensor->dtype == DTYPE_STRING && i < tensor->count; i++)
+    wire_put_bytes(b, 8, strings[i].data, (size_t)strings[i].size);
+  if (tensor->dtype == DTYPE_STRING || tensor->count == 0)
+    return;
+  if (kind.fixed) {
+    wire_put_bytes(b, kind.number, tensor->data, (size_t)tensor_byte_size(tensor));
+    return;
+  }
+  struct wire_buffer packed = {0};
+  for (int64_t i = 0; i < tensor->count; i++)
+    wire_put_number(&packed, value_bits(tensor, i));
+  wire_put_message(b, kind.number, &packed);
 }
 
 static void values_write(struct wire_buffer *b, const struct tensor *tensor) {

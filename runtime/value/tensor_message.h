@@ -10,5 +10,10 @@
 status tensor_message_read(struct wire wire, struct tensor **out);
 /* Writes NamedTensorProto {name, tensor} as field `number`; name NULL: a TensorProto. */
 void tensor_message_write(struct wire_buffer *buffer, uint32_t number, const char *name, const struct tensor *tensor);
+/* To the byte as TensorFlow writes them: dtype and shape alone, and the TensorProto with each value in the field of its dtype. */
+void tensor_message_put_head(struct wire_buffer *buffer, const struct tensor *tensor);
+void tensor_message_put_values(struct wire_buffer *buffer, const struct tensor *tensor);
+/* The shape and the bytes of a TensorProto of any dtype; of variants, too. */
+status tensor_message_head(struct wire wire, struct shape *shape, struct wire *content);
 
 #endif

@@ -26,8 +26,9 @@ static const struct layer runtime_layers[] = {
   {"program", " program.h program_check.h cpu.h device_name.h entry_print.h size.h fault.h monotonic.h "},
   {"memory", " buffer.h variable.h container.h arena_plan.h "},
   {"host", " host.h host.def host_path.h inbox.h object.h wait_list.h "},
-  {"value", " boxed_sparse.h csr_matrix.h element_sum.h optional.h sparse_tensor.h tensor_list.h tensor_message.h tensor_proto.h"
-            " tensor_summary.h "},
+  {"value",
+   " boxed_sparse.h csr_matrix.h element_sum.h object_message.h optional.h sparse_tensor.h tensor_list.h tensor_message.h tensor_proto.h"
+   " tensor_summary.h "},
   {"resource", " accumulator.h barrier.h collective.h dense_table.h meeting.h philox_stream.h queue.h staging.h table.h tensor_array.h "},
   {"step", " task.h task_state.h frame.h crew.h pool.h commit.h driver_state.h exchange.h partial.h stall.h step_stats.h trace.h waits.h "},
   {"data", " dataset.h events.h iterator_place.h example_values.h inflate.h record_file.h "},
