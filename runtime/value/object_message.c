@@ -7,7 +7,7 @@
 
 #include "runtime/value/tensor_message.h"
 
-#define ITEMS_MAX 256 /* tensors of one element: ragged ones have a dimension each, structures their leaves */
+#define ITEMS_MAX 256                   /* tensors of one element: ragged ones have a dimension each, structures their leaves */
 #define SPLAT_BYTES (INT64_C(64) << 20) /* what a few values may be spread over, in all elements together */
 #define VALUE_BYTES 16                  /* at most, of what takes a byte in a message */
 

@@ -65,6 +65,20 @@ static status crop_grads(struct op_call *c, value_id grads, struct crop *p) {
   return op_equal_dims(c, g.dims[3], p->depth, "image and grads depth differ");
 }
 
+/* As in TensorFlow, ahead of what the boxes are asked for. */
+static status countable_crops(struct op_call *c, const struct crop *p) {
+  const dim dims[] = {p->count, p->axes[0].out, p->axes[1].out, p->depth};
+  struct kb guard;
+  guard_begin(&guard, c);
+  guard.f.dtype = DTYPE_DOUBLE;
+  struct element count = e_num(&guard, 1);
+  for (int i = 0; i < 4; i++)
+    count = e_mul(&guard, count, e_of(&guard, DTYPE_DOUBLE, kb_dim(&guard, dims[i])));
+  kb_check(&guard, e_lt(&guard, count, e_num(&guard, 0x1p63)), INVALID_ARGUMENT, "the crops have more elements than can be counted",
+           NO_EXPR, NO_EXPR);
+  return guard_finish(&guard);
+}
+
 static status known_box_indices(struct op_call *c, const struct crop *p) {
   struct kb guard;
   guard_begin(&guard, c);
@@ -142,6 +156,7 @@ status build_crop_and_resize(struct op_call *c) {
     p.axes[i].out = elements[i];
     TRY(op_require_le(c, op_dim(c, 1), elements[i], "crop dimensions must be positive"));
   }
+  TRY(countable_crops(c, &p));
   TRY(known_box_indices(c, &p));
   TRY(finite_boxes(c, &p));
   struct kb kb;
