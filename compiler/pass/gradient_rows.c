@@ -59,15 +59,6 @@ static void push_rows(struct rows_search *s, value_id v) {
   s->rows.items[at] = v;
 }
 
-/* Indices of which one worker has each only once: of its rows the sums are taken already, and an optimizer that squares them would add the
- * squares of the workers' sums. */
-static bool is_unique(const struct flow *f, value_id v) {
-  const struct flow_node *maker = f->nodes.items[f->values.items[v].producer];
-  while (maker->op == FLOW_ALIAS)
-    maker = f->nodes.items[f->values.items[maker->inputs.items[0]].producer];
-  return maker->tf_op && strncmp(maker->tf_op, "Unique", 6) == 0;
-}
-
 /* Candidates: what comes to the update; and indices that are in the cut already, for other rows. */
 static void list_rows(struct rows_search *s, const struct gradients *known) {
   for (uint32_t i = 0; i < known->items.count; i++)
@@ -79,7 +70,7 @@ static void list_rows(struct rows_search *s, const struct gradients *known) {
       const struct flow_value *x = &s->r->flow->values.items[v];
       if (!s->r->differs[v] || s->r->cut[v] || s->r->carried[v])
         continue;
-      if (is_indices(s->r, v) && !is_unique(s->r->flow, v))
+      if (is_indices(s->r, v))
         vec_push(&s->indices, v);
       else if (gradients_has_rows(s->r, x, s->var) && s->r->of_variables[v])
         push_rows(s, v);
@@ -118,6 +109,37 @@ static bool are_as_many(const struct reach *r, value_id a, value_id b) {
   return dim_equal(dims, dim_resolve(dims, values[a].dims[0]), dim_resolve(dims, values[b].dims[0])) == 1;
 }
 
+static bool is_unique(const struct flow *f, value_id v) {
+  const struct flow_node *maker = f->nodes.items[f->values.items[v].producer];
+  while (maker->op == FLOW_ALIAS)
+    maker = f->nodes.items[f->values.items[maker->inputs.items[0]].producer];
+  return maker->tf_op && strncmp(maker->tf_op, "Unique", 6) == 0;
+}
+
+/* Whether one value is made of another; seen: per node, those that it is made of. */
+static bool is_made_of(const struct flow *f, flow_id id, value_id of, bool *seen) {
+  const struct flow_node *n = f->nodes.items[id];
+  if (!n || seen[id])
+    return false;
+  seen[id] = true;
+  for (uint32_t i = 0; i < node_input_count(n); i++)
+    if (node_input(n, i) && (node_input(n, i) == of || is_made_of(f, f->values.items[node_input(n, i)].producer, of, seen)))
+      return true;
+  return false;
+}
+
+/* Whether a worker has added up its rows by their indices already: an optimizer that squares them would add the squares of the workers'
+ * sums. Where the lookup itself was of unique indices the rows were never apart. */
+static bool are_added_up(const struct rows_search *s, value_id rows, value_id indices) {
+  const struct flow *f = s->r->flow;
+  if (!is_unique(f, indices))
+    return false;
+  bool *seen = calloc(f->nodes.count + 1, 1);
+  bool looked_up = is_made_of(f, f->values.items[rows].producer, indices, seen);
+  free(seen);
+  return !looked_up;
+}
+
 static int compare_pairs(const void *a, const void *b) {
   const struct rows_pair *x = a, *y = b;
   if (x->rows != y->rows)
@@ -132,7 +154,8 @@ static void find_pairs(struct rows_search *s) {
     s->r->blocked = s->indices.items[k];
     reach_run(s->r, false);
     for (uint32_t i = 0; i < s->rows.count; i++)
-      if (are_as_many(s->r, s->rows.items[i], s->indices.items[k]) && reach_is_passed(s->r, s->rows.items[i]))
+      if (are_as_many(s->r, s->rows.items[i], s->indices.items[k]) && reach_is_passed(s->r, s->rows.items[i]) &&
+          !are_added_up(s, s->rows.items[i], s->indices.items[k]))
         vec_push(&s->pairs, (struct rows_pair){i, k});
   }
   s->r->blocked = NO_VALUE;

@@ -360,6 +360,26 @@ def words():
     return Job(model, keras.optimizers.RMSprop(0.05), mean_squares, [((4, 6), I), ((4, 2), F)]), ints(15, 24, 6), floats(24, 2)
 
 
+def bags():
+    """embedding_lookup_sparse looks up each word of a batch once: its rows are no more apart on any worker, but those of several are."""
+    from tf_keras import optimizers
+    table, w = tf.Variable(floats(9, 4), name="table"), tf.Variable(floats(4, 2), name="w")
+    optimizer = optimizers.Adam(0.05)
+    optimizer.build([table, w])
+
+    def step(*rest):
+        x, y = rest[-2:]
+        words = tf.sparse.from_dense(x)
+        weights = tf.SparseTensor(words.indices, 1 / tf.cast(1 + words.indices[:, 1], F), words.dense_shape)
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(tf.square(tf.nn.safe_embedding_lookup_sparse(table, words, weights, combiner="sqrtn", default_id=0) @ w - y))
+        optimizer.apply_gradients(zip(tape.gradient(loss, [table, w]), [table, w]))
+        return loss
+    job = Plain([table, w] + list(optimizer.variables), step, [((None, 4), I), ((None, 2), F)])
+    job.optimizer = optimizer
+    return job, ints(9, 24, 4) * (ints(3, 24, 4) > 0), floats(24, 2)
+
+
 def words_accumulated():
     """Either branch of the optimizer's cond adds up the rows of the table for itself."""
     model = keras.Sequential([keras.Input((6,), dtype="int32"), layers.Embedding(15, 5), layers.GlobalAveragePooling1D(), layers.Dense(2)])
@@ -593,7 +613,7 @@ MODELS = {f.__name__: f for f in (adam, adam_fixed_batch, momentum, clip_global_
                                   residual, gru, lstm_rolled, unet, vit, dlrm, dlrm_adam, dlrm_sgd, gpt2, fit, penalty, assign_sub, hand_adam, tied_square,
                                   loop_around, scalars, two_lookups, dlrm_clip, dlrm_fixed_batch, words, centre,
                                   adversarial, adversarial_factored, adversarial_ftrl, adversarial_in_place, siamese, adversarial_words, dlrm_ftrl, two_words, language,
-                                  word_squares, recommender, decoder, words_accumulated)}
+                                  word_squares, recommender, decoder, words_accumulated, bags)}
 APART = {"residual", "siamese"}
 
 
