@@ -67,7 +67,7 @@ static bool is_made_alike(const struct reach *r, const struct flow_node *n) {
 
 static bool may_be_cut(const struct reach *r, value_id v, const struct flow_var *var) {
   const struct flow_value *x = &r->flow->values.items[v];
-  if (!is_number(x->dtype) || r->carried[v] || !reach_is_own(r, v) || !is_made_alike(r, r->flow->nodes.items[x->producer]))
+  if (!is_number(x->dtype) || r->cut[v] || r->carried[v] || !reach_is_own(r, v) || !is_made_alike(r, r->flow->nodes.items[x->producer]))
     return false;
   return has_shape_of(r, x, var) || is_fixed_rows(r, v, var) || (r->scalars && x->rank == 0 && dtype_is_float(x->dtype));
 }
@@ -111,15 +111,54 @@ value_id gradients_choose(const struct reach *r, flow_id update, const struct fl
   return move_behind_forward(r, update, var, best ? best : plain ? plain : fed);
 }
 
-static void cut_updates(struct reach *r, struct gradients *out) {
+static bool is_listed(const struct gradients *g, uint32_t from, value_id v) {
+  for (uint32_t i = from; i < g->items.count; i++)
+    if (g->items.items[i].value == v)
+      return true;
+  return false;
+}
+
+/* Whether there was anything to cut. */
+static bool cut_updates(struct reach *r, struct gradients *out) {
+  uint32_t before = out->items.count;
   for (uint32_t i = 0; i < r->updates.count; i++) {
     uint32_t var = gradients_updated(r, r->updates.items[i]);
     value_id v = var != UINT32_MAX ? gradients_choose(r, r->updates.items[i], &r->build->vars.items[var]) : 0;
-    if (!v || r->cut[v])
-      continue;
-    r->cut[v] = true;
-    vec_push(&out->items, (struct gradient){.value = v, .var = var});
+    if (v && !is_listed(out, before, v))
+      vec_push(&out->items, (struct gradient){.value = v, .var = var});
   }
+  for (uint32_t i = before; i < out->items.count; i++)
+    r->cut[out->items.items[i].value] = true;
+  return out->items.count > before;
+}
+
+/* Where what follows a cut is what another one is made of, it sees the worker's own: there it is cut again. */
+static void cut_updates_through(struct reach *r, struct gradients *out, bool scalars) {
+  do
+    reach_run(r, scalars);
+  while (cut_updates(r, out));
+}
+
+/* Nobody may be left who wants a mean: all that take the value are for others. */
+static bool is_wanted(const struct reach *r, value_id v) {
+  for (flow_id id = 1; id < r->flow->nodes.count; id++) {
+    const struct flow_node *n = r->flow->nodes.items[id];
+    if (n && n->op != FLOW_FETCH && !r->own[id] && node_takes(n, v))
+      return true;
+  }
+  return false;
+}
+
+static void drop_unwanted(struct reach *r, struct gradients *out) {
+  uint32_t kept = 0;
+  for (uint32_t i = 0; i < out->items.count; i++) {
+    struct gradient g = out->items.items[i];
+    if (g.kind != GRADIENT_MEAN || is_wanted(r, g.value))
+      out->items.items[kept++] = g;
+    else
+      r->cut[g.value] = false;
+  }
+  out->items.count = kept;
 }
 
 /* ---- gradients that go on ---- */
@@ -277,7 +316,7 @@ static value_id earliest(const struct reach *r, const bool *passed, flow_id *upd
     flow_id id = r->updates.items[i];
     uint32_t var = gradients_updated(r, id);
     value_id v = var != UINT32_MAX && !passed[id] ? gradients_choose(r, id, &r->build->vars.items[var]) : NO_VALUE;
-    if (!v || r->cut[v] || (first && values[v].producer >= values[first].producer))
+    if (!v || (first && values[v].producer >= values[first].producer))
       continue;
     first = v;
     *update = id;
@@ -449,15 +488,13 @@ static void cut_at_once(struct reach *r, struct gradients *out) {
   reach_run(r, false);
   gradient_rows_cut(r, out);
   out->wants_rows = out->items.count > before;
-  cut_updates(r, out);
+  cut_updates_through(r, out, false);
 }
 
 /* What is left differs by scalars. */
 static void cut_rest(struct reach *r, struct gradients *out) {
   cut_scalars(r, out);
-  reach_run(r, true);
-  cut_updates(r, out);
-  reach_run(r, true);
+  cut_updates_through(r, out, true);
 }
 
 static void undo_cuts(struct reach *r, struct gradients *out, uint32_t count) {
@@ -491,6 +528,7 @@ status gradients_find(struct reach *r, struct gradients *out) {
     return OK;
   if (r->updates.count)
     return refuse(r);
+  drop_unwanted(r, out);
   return out->items.count ? OK : refuse_scalar(r);
 }
 

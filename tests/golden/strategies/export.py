@@ -380,6 +380,22 @@ def bags():
     return job, ints(9, 24, 4) * (ints(3, 24, 4) > 0), floats(24, 2)
 
 
+def normed_table():
+    """A weight is normalized before it is used: what its gradient is made of has its shape, too, and goes on to those of scale and offset."""
+    table, scale, offset = (tf.Variable(floats(*s), name=n) for n, s in (("table", (6, 4)), ("scale", (4,)), ("offset", (4,))))
+
+    def step(*rest):
+        x, y = rest[-2:]
+        with tf.GradientTape() as tape:
+            mean, variance = tf.nn.moments(table, [1], keepdims=True)
+            normed = tf.nn.batch_normalization(table, mean, variance, offset, scale, 1e-3)
+            loss = tf.reduce_mean(tf.square(tf.tanh(x @ normed) - y)) + tf.reduce_mean(tf.square(x @ tf.sin(normed)))
+        for v, g in zip((table, scale, offset), tape.gradient(loss, (table, scale, offset))):
+            v.assign_sub(0.5 * g)
+        return loss
+    return Plain([table, scale, offset], step, [((None, 6), F), ((None, 4), F)]), floats(24, 6), floats(24, 4)
+
+
 def words_accumulated():
     """Either branch of the optimizer's cond adds up the rows of the table for itself."""
     model = keras.Sequential([keras.Input((6,), dtype="int32"), layers.Embedding(15, 5), layers.GlobalAveragePooling1D(), layers.Dense(2)])
@@ -613,7 +629,7 @@ MODELS = {f.__name__: f for f in (adam, adam_fixed_batch, momentum, clip_global_
                                   residual, gru, lstm_rolled, unet, vit, dlrm, dlrm_adam, dlrm_sgd, gpt2, fit, penalty, assign_sub, hand_adam, tied_square,
                                   loop_around, scalars, two_lookups, dlrm_clip, dlrm_fixed_batch, words, centre,
                                   adversarial, adversarial_factored, adversarial_ftrl, adversarial_in_place, siamese, adversarial_words, dlrm_ftrl, two_words, language,
-                                  word_squares, recommender, decoder, words_accumulated, bags)}
+                                  word_squares, recommender, decoder, words_accumulated, bags, normed_table)}
 APART = {"residual", "siamese"}
 
 
