@@ -335,6 +335,8 @@ static void spread_back(struct reach *r) {
 static void find_own(struct reach *r) {
   const struct flow *f = r->flow;
   memset(r->own, 0, f->nodes.count);
+  if (r->explicit)
+    return;
   for (value_id v = 1; v < f->values.count; v++)
     if (r->cut[v])
       r->own[f->values.items[v].producer] = true;

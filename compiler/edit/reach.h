@@ -23,6 +23,7 @@ struct reach {
   bool *node_depends; /* the same, per node */
   bool scalars;       /* of the last run: ways may lead through scalars */
   bool settled;       /* of the next runs: what is read of a variable after an update counts as alike */
+  bool explicit;      /* of the next runs: the flow has the means, and whoever takes a value of the cut sees what all workers make */
   value_id blocked;   /* of the next runs: a value that leads nowhere, and neither do sizes; 0: none */
   /* of the last run: */
   bool *differs, *node_differs;

@@ -88,6 +88,27 @@ static status verify_order(const struct flow *f) {
   return OK;
 }
 
+/* With the means in it no update of the step differs from worker to worker: their variables would go apart. */
+static status verify_alike(struct build *b, const struct entry *e) {
+  struct reach r;
+  status result = OK;
+  reach_init(&r, b, e->flow);
+  r.explicit = true;
+  for (flow_id id = 1; id < e->flow->nodes.count; id++) {
+    const struct flow_node *n = e->flow->nodes.items[id];
+    for (uint32_t i = 0; n && sync_meets(n) && i < n->outputs.count; i++)
+      r.cut[n->outputs.items[i]] = true;
+  }
+  reach_run(&r, true);
+  if (r.updates.count) {
+    const struct flow_node *n = e->flow->nodes.items[r.updates.items[0]];
+    result = fail(INTERNAL, "%s (%s): --strategy %s: the workers would change a variable each in its own way: %s", n->name, n->tf_op,
+                  b->options.strategy, reach_path(&r, r.updates.items[0], e->flow->arena));
+  }
+  reach_deinit(&r);
+  return result;
+}
+
 static status synchronise(struct spread *s, uint32_t i) {
   struct build *b = s->build;
   struct entry *e = &b->entries.items[i];
@@ -95,6 +116,7 @@ static status synchronise(struct spread *s, uint32_t i) {
   if (s->gradients[i].trains && b->strategy != STRATEGY_PS_ASYNC) {
     sync_means(b, e, &s->gradients[i], &s->keys);
     TRY(sync_rounds(b, e, s->reaches[i].before, count));
+    TRY(verify_alike(b, e));
     cuts_note(b, e);
   }
   note_replicas(e);
