@@ -16,15 +16,17 @@ static bool is_indices(const struct reach *r, value_id v) {
 
 struct rows_pair {
   uint32_t rows, indices; /* which candidates */
+  bool are_own;           /* all that the rows lead to is reached through them only */
 };
 
 struct rows_search {
   struct reach *r;
+  flow_id update;
   const struct flow_var *var;
   bool *seen;                  /* per node */
   VEC(value_id) rows, indices; /* candidates */
   VEC(struct rows_pair) pairs; /* of them: of the same rows, as far as can be seen at a glance */
-  VEC(flow_id) reached;        /* updates: of the rows that are tried */
+  VEC(flow_id) reached;        /* updates that are to be alike by the pair that is tried */
 };
 
 static void mark_cone(struct rows_search *s, flow_id id) {
@@ -39,15 +41,27 @@ static void mark_cone(struct rows_search *s, flow_id id) {
     mark_cone(s, s->r->before[id]);
 }
 
-/* What a value only gives another shape to, one that is said beside it; NO_VALUE: none. */
+static bool has_dims_of(const struct flow *f, value_id a, value_id b) {
+  const struct flow_value *x = &f->values.items[a], *y = &f->values.items[b];
+  bool same = x->rank == y->rank;
+  for (int d = 0; same && d < x->rank; d++)
+    same = dim_equal(f->dims, dim_resolve(f->dims, x->dims[d]), dim_resolve(f->dims, y->dims[d])) == 1;
+  return same;
+}
+
+/* What a value is another shape of, one that is said beside it, or a sum over nothing, or the negative; NO_VALUE: none. */
 static value_id shaped_of(const struct flow *f, value_id v) {
   const struct flow_node *maker = f->nodes.items[f->values.items[v].producer];
   if (maker->op == FLOW_ALIAS)
     return maker->inputs.items[0];
-  return maker->op == FLOW_KERNEL && maker->tf_op && strcmp(maker->tf_op, "BroadcastTo") == 0 ? node_input(maker, 0) : NO_VALUE;
+  if (maker->op != FLOW_KERNEL || !maker->tf_op || node_input_count(maker) == 0)
+    return NO_VALUE;
+  value_id of = node_input(maker, 0);
+  bool is_other = strcmp(maker->tf_op, "Sum") == 0 || strcmp(maker->tf_op, "Neg") == 0;
+  return of && (strcmp(maker->tf_op, "BroadcastTo") == 0 || (is_other && has_dims_of(f, of, v))) ? of : NO_VALUE;
 }
 
-/* Before what it only gives another shape to: that shape says how many rows one worker has. */
+/* Before what it is only another shape of: that shape says how many rows one worker has, and what comes to it is to say so, too. */
 static void push_rows(struct rows_search *s, value_id v) {
   uint32_t at = s->rows.count;
   for (value_id of = shaped_of(s->r->flow, v); of; of = shaped_of(s->r->flow, of))
@@ -59,7 +73,7 @@ static void push_rows(struct rows_search *s, value_id v) {
   s->rows.items[at] = v;
 }
 
-/* Candidates: what comes to the update; and indices that are in the cut already, for other rows. */
+/* Candidates: what comes to the update; and what is in the cut already, for other variables. */
 static void list_rows(struct rows_search *s, const struct gradients *known) {
   for (uint32_t i = 0; i < known->items.count; i++)
     if (known->items.items[i].kind == GRADIENT_INDICES)
@@ -75,6 +89,11 @@ static void list_rows(struct rows_search *s, const struct gradients *known) {
       else if (gradients_has_rows(s->r, x, s->var) && s->r->of_variables[v])
         push_rows(s, v);
     }
+  for (uint32_t i = 0; i < known->items.count; i++) {
+    const struct gradient *g = &known->items.items[i];
+    if (g->kind == GRADIENT_ROWS && !g->gathered && gradients_has_rows(s->r, &s->r->flow->values.items[g->value], s->var))
+      vec_push(&s->rows, g->value);
+  }
 }
 
 /* Whether none of the updates is reached when the rows and their indices are alike on all workers, or not. */
@@ -88,18 +107,22 @@ static bool none_differs(struct reach *r, const struct rows_search *s, value_id 
   return true;
 }
 
-/* Whether no update that was reached through the rows is reached when both are alike, and by the rows alone one would be. The indices may
- * be in the cut already, for the rows of another variable. */
-static bool cuts_all(struct rows_search *s, value_id rows, value_id indices) {
+static bool is_reached(const struct reach *r, value_id v, uint32_t update) {
+  return r->reaches[(size_t)v * r->words + update / 64] >> update % 64 & 1;
+}
+
+/* Whether by both together the update is alike, and all that the rows lead to where they are its own, but not by the rows alone. Either may
+ * be in the cut already, for another variable. */
+static bool cuts_all(struct rows_search *s, value_id rows, value_id indices, bool are_own) {
   struct reach *r = s->r;
-  bool before = r->cut[indices];
+  bool had_rows = r->cut[rows], had_indices = r->cut[indices];
   s->reached.count = 0;
   for (uint32_t i = 0; i < r->updates.count; i++)
-    if (r->reaches[(size_t)rows * r->words + i / 64] >> i % 64 & 1)
+    if (are_own ? is_reached(r, rows, i) : r->updates.items[i] == s->update)
       vec_push(&s->reached, r->updates.items[i]);
   bool all = s->reached.count > 0 && !none_differs(r, s, rows, true, indices, false) && none_differs(r, s, rows, true, indices, true);
   if (!all)
-    none_differs(r, s, rows, false, indices, before);
+    none_differs(r, s, rows, had_rows, indices, had_indices);
   return all;
 }
 
@@ -140,11 +163,31 @@ static bool are_added_up(const struct rows_search *s, value_id rows, value_id in
   return !looked_up;
 }
 
+/* Rows of their own first, then the earliest. */
 static int compare_pairs(const void *a, const void *b) {
   const struct rows_pair *x = a, *y = b;
+  if (x->are_own != y->are_own)
+    return x->are_own ? -1 : 1;
   if (x->rows != y->rows)
     return x->rows < y->rows ? -1 : 1;
   return (x->indices > y->indices) - (x->indices < y->indices);
+}
+
+/* Whether all ways to the update lead through the value. */
+static bool is_passed_by_update(const struct rows_search *s, value_id v) {
+  value_id at = s->r->node_dominator[s->update];
+  while (at && at != v)
+    at = s->r->dominator[at];
+  return at != 0;
+}
+
+static void try_pair(struct rows_search *s, uint32_t i, uint32_t k) {
+  value_id rows = s->rows.items[i], indices = s->indices.items[k];
+  if (!are_as_many(s->r, rows, indices) || are_added_up(s, rows, indices))
+    return;
+  bool are_own = !s->r->cut[rows] && reach_is_passed(s->r, rows);
+  if (are_own || s->r->cut[rows] || is_passed_by_update(s, rows))
+    vec_push(&s->pairs, (struct rows_pair){i, k, are_own});
 }
 
 /* Where the indices are alike all ways must lead through the rows: they do not through values on the way forward. */
@@ -154,9 +197,7 @@ static void find_pairs(struct rows_search *s) {
     s->r->blocked = s->indices.items[k];
     reach_run(s->r, false);
     for (uint32_t i = 0; i < s->rows.count; i++)
-      if (are_as_many(s->r, s->rows.items[i], s->indices.items[k]) && reach_is_passed(s->r, s->rows.items[i]) &&
-          !are_added_up(s, s->rows.items[i], s->indices.items[k]))
-        vec_push(&s->pairs, (struct rows_pair){i, k});
+      try_pair(s, i, k);
   }
   s->r->blocked = NO_VALUE;
   reach_run(s->r, false);
@@ -164,18 +205,32 @@ static void find_pairs(struct rows_search *s) {
     qsort(s->pairs.items, s->pairs.count, sizeof *s->pairs.items, compare_pairs);
 }
 
+/* The number of the pairs that a value is in; 0: it is in none. */
+static uint32_t pair_of(const struct gradients *g, value_id v) {
+  for (uint32_t i = 0; i < g->items.count; i++)
+    if (g->items.items[i].value == v && g->items.items[i].kind >= GRADIENT_ROWS)
+      return g->items.items[i].pair;
+  return 0;
+}
+
+static bool cut_pair(struct rows_search *s, const struct rows_pair *pair, uint32_t var, struct gradients *out) {
+  value_id rows = s->rows.items[pair->rows], indices = s->indices.items[pair->indices];
+  uint32_t of_rows = pair_of(out, rows), of_indices = pair_of(out, indices);
+  uint32_t number = of_rows ? of_rows : of_indices ? of_indices : indices;
+  if ((of_rows && of_indices && of_rows != of_indices) || !cuts_all(s, rows, indices, pair->are_own))
+    return false;
+  if (!of_rows)
+    vec_push(&out->items, (struct gradient){.value = rows, .var = var, .kind = GRADIENT_ROWS, .pair = number});
+  if (!of_indices)
+    vec_push(&out->items, (struct gradient){.value = indices, .var = var, .kind = GRADIENT_INDICES, .pair = number});
+  return true;
+}
+
 /* The first rows that do. */
 static bool cut_rows_of(struct rows_search *s, uint32_t var, struct gradients *out) {
-  for (uint32_t i = 0; i < s->pairs.count && i < ROWS_TRIED; i++) {
-    value_id rows = s->rows.items[s->pairs.items[i].rows], indices = s->indices.items[s->pairs.items[i].indices];
-    bool known = s->r->cut[indices];
-    if (!cuts_all(s, rows, indices))
-      continue;
-    vec_push(&out->items, (struct gradient){.value = rows, .var = var, .kind = GRADIENT_ROWS, .indices = indices});
-    if (!known)
-      vec_push(&out->items, (struct gradient){.value = indices, .var = var, .kind = GRADIENT_INDICES, .indices = indices});
-    return true;
-  }
+  for (uint32_t i = 0; i < s->pairs.count && i < ROWS_TRIED; i++)
+    if (cut_pair(s, &s->pairs.items[i], var, out))
+      return true;
   return false;
 }
 
@@ -211,7 +266,7 @@ void gradient_rows_cut(struct reach *r, struct gradients *out) {
     value_id whole = var == UINT32_MAX ? NO_VALUE : gradients_choose(r, id, &r->build->vars.items[var]);
     if (var == UINT32_MAX || (whole && !is_summed_of_shared_rows(r, whole, &r->build->vars.items[var])))
       continue;
-    struct rows_search s = {.r = r, .var = &r->build->vars.items[var], .seen = calloc(r->flow->nodes.count + 1, 1)};
+    struct rows_search s = {.r = r, .update = id, .var = &r->build->vars.items[var], .seen = calloc(r->flow->nodes.count + 1, 1)};
     mark_cone(&s, id);
     list_rows(&s, out);
     find_pairs(&s);

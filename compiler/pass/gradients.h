@@ -14,7 +14,7 @@ struct gradient {
   value_id value;
   uint32_t var; /* the variable whose update it was found from: it is applied where that lives */
   enum gradient_kind kind;
-  value_id indices;  /* of rows, and of themselves: rows of several variables may have the same */
+  uint32_t pair;     /* of rows and indices: those that are as many on each worker have one number */
   value_id gathered; /* rows and indices: those of all workers, where the flow has been lowered with them; 0: not yet */
 };
 struct gradients {

@@ -14,7 +14,7 @@ void sync_means(struct build *build, struct entry *entry, struct gradients *grad
  * step of all workers'. `before`: of struct reach, for the nodes that were there then. */
 status sync_rounds(struct build *build, struct entry *entry, const flow_id *before, uint32_t before_count);
 
-bool sync_meets(const struct flow_node *node);   /* the steps of all workers meet in it: what it gives is the same for all, or the round's */
+bool sync_meets(const struct flow_node *node); /* the steps of all workers meet in it: what it gives is the same for all, or the round's */
 bool sync_is_mean(const struct flow_node *node); /* a value of all workers' */
 bool sync_gives(const struct flow_node *node);   /* here a part has brought all that it has for the round's means */
 

@@ -380,6 +380,45 @@ def bags():
     return job, ints(9, 24, 4) * (ints(3, 24, 4) > 0), floats(24, 2)
 
 
+def of_keras_2(optimizer, shapes, loss_of, xs, ys):
+    """Variables, and their loss of (variables, x, y)."""
+    variables = [tf.Variable(floats(*shape), name=name) for name, shape in shapes.items()]
+    optimizer.build(variables)
+
+    def step(*rest):
+        x, y = rest[-2:]
+        with tf.GradientTape() as tape:
+            loss = loss_of(variables, x, y)
+        optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables))
+        return loss
+    specs = [((None,) + a.shape[1:], I if a.dtype == np.int32 else F) for a in (xs, ys)]
+    job = Plain(variables + list(optimizer.variables), step, specs)
+    job.optimizer = optimizer
+    return job, xs, ys
+
+
+def summed_tables():
+    """Rows of three tables are added: one value is the gradient of all of them, each by indices of its own."""
+    from tf_keras import optimizers
+
+    def loss_of(v, x, y):
+        h = tf.gather(v[0], x[:, 0]) + tf.gather(v[1], x[:, 1]) + tf.gather(v[2], x[:, 2])
+        return tf.reduce_mean(tf.square(tf.math.l2_normalize(h, 1) * v[3] @ v[4] - y))
+    return of_keras_2(optimizers.Adam(0.05), {"words": (9, 4), "places": (5, 4), "parts": (3, 4), "scale": (4,), "out": (4, 2)}, loss_of,
+                      ints(3, 24, 3), floats(24, 2))
+
+
+def glove():
+    """Two biases in a row: the gradient of the second is a sum over nothing of that of the first, in the shape of this worker's rows."""
+    from tf_keras import optimizers
+
+    def loss_of(v, x, y):
+        i, j = x[:, 0], x[:, 1]
+        at = tf.reduce_sum(tf.gather(v[0], i) * tf.gather(v[1], j), 1, keepdims=True) + tf.gather(v[2], i) + tf.gather(v[3], j)
+        return tf.reduce_mean(tf.minimum(1.0, tf.abs(y)) * tf.square(at - y))
+    return of_keras_2(optimizers.RMSprop(0.05), {"u": (9, 4), "v": (9, 4), "b": (9, 1), "c": (9, 1)}, loss_of, ints(9, 24, 2), floats(24, 1))
+
+
 def normed_table():
     """A weight is normalized before it is used: what its gradient is made of has its shape, too, and goes on to those of scale and offset."""
     table, scale, offset = (tf.Variable(floats(*s), name=n) for n, s in (("table", (6, 4)), ("scale", (4,)), ("offset", (4,))))
@@ -629,7 +668,8 @@ MODELS = {f.__name__: f for f in (adam, adam_fixed_batch, momentum, clip_global_
                                   residual, gru, lstm_rolled, unet, vit, dlrm, dlrm_adam, dlrm_sgd, gpt2, fit, penalty, assign_sub, hand_adam, tied_square,
                                   loop_around, scalars, two_lookups, dlrm_clip, dlrm_fixed_batch, words, centre,
                                   adversarial, adversarial_factored, adversarial_ftrl, adversarial_in_place, siamese, adversarial_words, dlrm_ftrl, two_words, language,
-                                  word_squares, recommender, decoder, words_accumulated, bags, normed_table)}
+                                  word_squares, recommender, decoder, words_accumulated, bags, normed_table,
+                                  summed_tables, glove)}
 APART = {"residual", "siamese"}
 
 
