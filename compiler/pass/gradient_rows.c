@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/gradient_name.h"
 #include "compiler/edit/flow_edit.h"
 
 #define ROWS_TRIED 64 /* pairs of values that may be rows and their indices, for each variable */
@@ -17,6 +18,7 @@ static bool is_indices(const struct reach *r, value_id v) {
 struct rows_pair {
   uint32_t rows, indices; /* which candidates */
   bool are_own;           /* all that the rows lead to is reached through them only */
+  bool are_stored;
 };
 
 struct rows_search {
@@ -163,13 +165,43 @@ static bool are_added_up(const struct rows_search *s, value_id rows, value_id in
   return !looked_up;
 }
 
-/* Rows of their own first, then the earliest. */
+static bool is_of_gradient(const struct flow *f, flow_id id, bool *seen) {
+  const struct flow_node *n = f->nodes.items[id];
+  if (!n || seen[id])
+    return false;
+  seen[id] = true;
+  if (n->name && gradient_name_is(n->name))
+    return true;
+  for (uint32_t i = 0; i < node_input_count(n); i++)
+    if (node_input(n, i) && is_of_gradient(f, f->values.items[node_input(n, i)].producer, seen))
+      return true;
+  return false;
+}
+
+static bool is_made_of_gradient(const struct rows_search *s, value_id v) {
+  const struct flow *f = s->r->flow;
+  bool *seen = calloc(f->nodes.count + 1, 1);
+  bool made = is_of_gradient(f, f->values.items[v].producer, seen);
+  free(seen);
+  return made;
+}
+
+/* Whether rows are no gradient but what is stored in the variable: those of all workers are, and none is a share of a mean. Other sums over
+ * data, which are not the update's own, are nobody's mean. */
+static bool are_stored(const struct rows_search *s, value_id rows) {
+  const char *op = s->r->flow->nodes.items[s->update]->tf_op;
+  return op && strstr(op, "ScatterUpdate") && !is_made_of_gradient(s, rows);
+}
+
+/* Rows of their own first, then the earliest; of those that are stored the last, as what is behind others is made for the model, too. */
 static int compare_pairs(const void *a, const void *b) {
   const struct rows_pair *x = a, *y = b;
   if (x->are_own != y->are_own)
     return x->are_own ? -1 : 1;
+  if (x->are_stored != y->are_stored)
+    return x->are_stored ? 1 : -1;
   if (x->rows != y->rows)
-    return x->rows < y->rows ? -1 : 1;
+    return (x->rows < y->rows) != (x->are_stored && !x->are_own) ? -1 : 1;
   return (x->indices > y->indices) - (x->indices < y->indices);
 }
 
@@ -187,7 +219,7 @@ static void try_pair(struct rows_search *s, uint32_t i, uint32_t k) {
     return;
   bool are_own = !s->r->cut[rows] && reach_is_passed(s->r, rows);
   if (are_own || s->r->cut[rows] || is_passed_by_update(s, rows))
-    vec_push(&s->pairs, (struct rows_pair){i, k, are_own});
+    vec_push(&s->pairs, (struct rows_pair){i, k, are_own, are_stored(s, rows)});
 }
 
 /* Where the indices are alike all ways must lead through the rows: they do not through values on the way forward. */
@@ -205,23 +237,31 @@ static void find_pairs(struct rows_search *s) {
     qsort(s->pairs.items, s->pairs.count, sizeof *s->pairs.items, compare_pairs);
 }
 
-/* The number of the pairs that a value is in; 0: it is in none. */
-static uint32_t pair_of(const struct gradients *g, value_id v) {
+/* Of rows or indices in the cut; NULL: they are not. */
+static const struct gradient *find_cut(const struct gradients *g, value_id v) {
   for (uint32_t i = 0; i < g->items.count; i++)
     if (g->items.items[i].value == v && g->items.items[i].kind >= GRADIENT_ROWS)
-      return g->items.items[i].pair;
-  return 0;
+      return &g->items.items[i];
+  return NULL;
+}
+
+/* Whether what is in the cut already can be of this pair, too. */
+static bool fits(const struct gradient *rows, const struct gradient *indices, bool stored) {
+  return (!rows || rows->is_stored == stored) && (!rows || !indices || rows->pair == indices->pair);
 }
 
 static bool cut_pair(struct rows_search *s, const struct rows_pair *pair, uint32_t var, struct gradients *out) {
   value_id rows = s->rows.items[pair->rows], indices = s->indices.items[pair->indices];
-  uint32_t of_rows = pair_of(out, rows), of_indices = pair_of(out, indices);
-  uint32_t number = of_rows ? of_rows : of_indices ? of_indices : indices;
-  if ((of_rows && of_indices && of_rows != of_indices) || !cuts_all(s, rows, indices, pair->are_own))
+  const struct gradient *known_rows = find_cut(out, rows), *known_indices = find_cut(out, indices);
+  bool stored = pair->are_stored, has_rows = known_rows != NULL, has_indices = known_indices != NULL;
+  uint32_t number = has_rows ? known_rows->pair : has_indices ? known_indices->pair : indices;
+  if (!fits(known_rows, known_indices, stored) || (!pair->are_own && !stored && !is_made_of_gradient(s, rows)))
     return false;
-  if (!of_rows)
-    vec_push(&out->items, (struct gradient){.value = rows, .var = var, .kind = GRADIENT_ROWS, .pair = number});
-  if (!of_indices)
+  if (!cuts_all(s, rows, indices, pair->are_own))
+    return false;
+  if (!has_rows)
+    vec_push(&out->items, (struct gradient){.value = rows, .var = var, .kind = GRADIENT_ROWS, .pair = number, .is_stored = stored});
+  if (!has_indices)
     vec_push(&out->items, (struct gradient){.value = indices, .var = var, .kind = GRADIENT_INDICES, .pair = number});
   return true;
 }

@@ -15,6 +15,7 @@ struct gradient {
   uint32_t var; /* the variable whose update it was found from: it is applied where that lives */
   enum gradient_kind kind;
   uint32_t pair;     /* of rows and indices: those that are as many on each worker have one number */
+  bool is_stored;    /* rows that are no gradient: no mean is made of them */
   value_id gathered; /* rows and indices: those of all workers, where the flow has been lowered with them; 0: not yet */
 };
 struct gradients {

@@ -52,7 +52,7 @@ static void ask_for_rows(struct build *b, const struct means *m, uint32_t entry)
       continue;
     struct lower_gather what = {.value = f->nodes.items[f->values.items[g->items.items[i].value].producer]->name};
     what.users = users_of(b, f, g->items.items[i].value, for_gradient, &what.user_count);
-    what.is_mean = g->items.items[i].kind == GRADIENT_ROWS;
+    what.is_mean = g->items.items[i].kind == GRADIENT_ROWS && !g->items.items[i].is_stored;
     what.pair = g->items.items[i].pair;
     what.key = FIRST_GATHER + b->gathers.count;
     what.workers = sync_workers(b);

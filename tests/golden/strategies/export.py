@@ -419,6 +419,21 @@ def glove():
     return of_keras_2(optimizers.RMSprop(0.05), {"u": (9, 4), "v": (9, 4), "b": (9, 1), "c": (9, 1)}, loss_of, ints(9, 24, 2), floats(24, 1))
 
 
+def memory_bank():
+    """What the model makes of each row is stored for the next step: rows of all workers, and no mean of them."""
+    w, bank = tf.Variable(floats(5, 3), name="w"), tf.Variable(floats(24, 3), name="bank")
+
+    def step(*rest):
+        x, y = rest[-2:]
+        with tf.GradientTape() as tape:
+            h = tf.tanh(x @ w)
+            loss = tf.reduce_mean(tf.square(h - tf.gather(bank, y))) + 0.1 * tf.reduce_mean(tf.square(h @ tf.transpose(bank)))
+        w.assign_sub(0.5 * tape.gradient(loss, w))
+        bank.scatter_update(tf.IndexedSlices(h, y))
+        return loss
+    return Plain([w, bank], step, [((None, 5), F), ((None,), I)]), floats(24, 5), rng.permutation(24).astype(np.int32)
+
+
 def normed_table():
     """A weight is normalized before it is used: what its gradient is made of has its shape, too, and goes on to those of scale and offset."""
     table, scale, offset = (tf.Variable(floats(*s), name=n) for n, s in (("table", (6, 4)), ("scale", (4,)), ("offset", (4,))))
@@ -669,7 +684,7 @@ MODELS = {f.__name__: f for f in (adam, adam_fixed_batch, momentum, clip_global_
                                   loop_around, scalars, two_lookups, dlrm_clip, dlrm_fixed_batch, words, centre,
                                   adversarial, adversarial_factored, adversarial_ftrl, adversarial_in_place, siamese, adversarial_words, dlrm_ftrl, two_words, language,
                                   word_squares, recommender, decoder, words_accumulated, bags, normed_table,
-                                  summed_tables, glove)}
+                                  summed_tables, glove, memory_bank)}
 APART = {"residual", "siamese"}
 
 
