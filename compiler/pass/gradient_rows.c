@@ -1,5 +1,7 @@
 /* gradient_rows.c: see gradient_rows.h. Of the values that have rows of the variable, in the order of nodes, and of those that may be their
- * indices the first two are taken that all ways from data to an update lead through, and not through the rows alone. */
+ * indices the first two are taken that all ways from data to an update lead through, and not through the rows alone: first of rows that
+ * lead to nothing else, then of those that other gradients are made of, too. Rows of several tables may have the same indices, and several
+ * indices the same rows. */
 #include "compiler/pass/gradient_rows.h"
 
 #include <stdlib.h>
@@ -186,8 +188,7 @@ static bool is_made_of_gradient(const struct rows_search *s, value_id v) {
   return made;
 }
 
-/* Whether rows are no gradient but what is stored in the variable: those of all workers are, and none is a share of a mean. Other sums over
- * data, which are not the update's own, are nobody's mean. */
+/* Whether rows are no gradient but what is stored in the variable: those of all workers are, and none is a share of a mean. */
 static bool are_stored(const struct rows_search *s, value_id rows) {
   const char *op = s->r->flow->nodes.items[s->update]->tf_op;
   return op && strstr(op, "ScatterUpdate") && !is_made_of_gradient(s, rows);
@@ -250,6 +251,7 @@ static bool fits(const struct gradient *rows, const struct gradient *indices, bo
   return (!rows || rows->is_stored == stored) && (!rows || !indices || rows->pair == indices->pair);
 }
 
+/* Rows that are not the update's own are a gradient, or stored: of other sums over data nobody has said that they are a mean. */
 static bool cut_pair(struct rows_search *s, const struct rows_pair *pair, uint32_t var, struct gradients *out) {
   value_id rows = s->rows.items[pair->rows], indices = s->indices.items[pair->indices];
   const struct gradient *known_rows = find_cut(out, rows), *known_indices = find_cut(out, indices);
