@@ -82,7 +82,6 @@ struct build {
   VEC(struct var_initial) initials;
   VEC(struct lower_gather) gathers; /* pass means: rows of gradients that are to be those of all workers, found in a first lowering */
   struct means *means;              /* pass means; until pass spread */
-  VEC(const char *) cuts;           /* pass spread: what the workers make alike, and what that changes; a line each, for tfc check */
   uint32_t default_task;            /* chief_0, worker_0 or the first */
 };
 

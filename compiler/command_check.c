@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "compiler/commands.h"
+#include "compiler/cuts.h"
 #include "compiler/edit/part_walk.h"
 #include "compiler/pipeline.h"
 #include "ir/lower/lower.h"
@@ -145,10 +146,10 @@ status command_check(struct build *b) {
   if (unsupported != OK)
     return fail(unsupported, "%s", text);
   TRY(lower_each(b));
-  TRY(pipeline_run_part(b, "restore", "partition"));
+  TRY(pipeline_run_part(b, "restore", "spread"));
+  cuts_print(b, stdout);
+  TRY(pipeline_run_part(b, "loops", "partition"));
   report_variables(b);
-  for (uint32_t i = 0; i < b->cuts.count; i++)
-    printf("%s\n", b->cuts.items[i]);
   for (uint32_t i = 0; i < b->entries.count; i++)
     for (uint32_t p = 0; p < b->entries.items[i].parts.count; p++)
       report_part(b, &b->entries.items[i], &b->entries.items[i].parts.items[p]);

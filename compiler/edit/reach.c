@@ -331,7 +331,14 @@ static void spread_back(struct reach *r) {
   free(of_node);
 }
 
-/* From the last node to the first: what values of the cut are made of. */
+void reach_mark_sources(const struct flow *f, bool *nodes) {
+  for (flow_id id = f->nodes.count - 1; id > 0; id--)
+    for (uint32_t i = 0; f->nodes.items[id] && nodes[id] && i < node_input_count(f->nodes.items[id]); i++)
+      if (node_input(f->nodes.items[id], i))
+        nodes[f->values.items[node_input(f->nodes.items[id], i)].producer] = true;
+}
+
+/* What values of the cut are made of. */
 static void find_own(struct reach *r) {
   const struct flow *f = r->flow;
   memset(r->own, 0, f->nodes.count);
@@ -340,10 +347,7 @@ static void find_own(struct reach *r) {
   for (value_id v = 1; v < f->values.count; v++)
     if (r->cut[v])
       r->own[f->values.items[v].producer] = true;
-  for (flow_id id = f->nodes.count - 1; id > 0; id--)
-    for (uint32_t i = 0; f->nodes.items[id] && r->own[id] && i < node_input_count(f->nodes.items[id]); i++)
-      if (node_input(f->nodes.items[id], i))
-        r->own[f->values.items[node_input(f->nodes.items[id], i)].producer] = true;
+  reach_mark_sources(f, r->own);
 }
 
 void reach_run(struct reach *r, bool scalars) {
@@ -369,6 +373,13 @@ static uint32_t count_reached(const struct reach *r, value_id v) {
 bool reach_is_passed(const struct reach *r, value_id v) { return count_reached(r, v) == r->dominates[v]; }
 
 bool reach_is_own(const struct reach *r, value_id v) { return r->dominates[v] > 0 && reach_is_passed(r, v); }
+
+bool reach_comes_by(const struct reach *r, flow_id update, value_id v) {
+  value_id at = r->node_dominator[update];
+  while (at && at != v)
+    at = r->dominator[at];
+  return at != 0;
+}
 
 /* ---- text ---- */
 

@@ -52,6 +52,10 @@ bool reach_leads_to(const struct reach *r, value_id v, flow_id node);
 bool reach_is_passed(const struct reach *r, value_id v);
 /* The same, and there are such updates. */
 bool reach_is_own(const struct reach *r, value_id v);
+/* Whether all ways to the update lead through the value. */
+bool reach_comes_by(const struct reach *r, flow_id update, value_id v);
+/* Marks also what marked nodes are made of. nodes[nodes.count] */
+void reach_mark_sources(const struct flow *flow, bool *nodes);
 /* "a <- b <- c": how data come to the node. */
 const char *reach_path(const struct reach *r, flow_id node, struct arena *arena);
 

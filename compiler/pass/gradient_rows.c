@@ -46,10 +46,9 @@ static void mark_cone(struct rows_search *s, flow_id id) {
 }
 
 static bool has_dims_of(const struct flow *f, value_id a, value_id b) {
-  const struct flow_value *x = &f->values.items[a], *y = &f->values.items[b];
-  bool same = x->rank == y->rank;
-  for (int d = 0; same && d < x->rank; d++)
-    same = dim_equal(f->dims, dim_resolve(f->dims, x->dims[d]), dim_resolve(f->dims, y->dims[d])) == 1;
+  bool same = f->values.items[a].rank == f->values.items[b].rank;
+  for (int d = 0; same && d < f->values.items[a].rank; d++)
+    same = flow_is_same_dim(f, a, b, d);
   return same;
 }
 
@@ -130,12 +129,6 @@ static bool cuts_all(struct rows_search *s, value_id rows, value_id indices, boo
   return all;
 }
 
-static bool are_as_many(const struct reach *r, value_id a, value_id b) {
-  struct dim_table *dims = r->flow->dims;
-  const struct flow_value *values = r->flow->values.items;
-  return dim_equal(dims, dim_resolve(dims, values[a].dims[0]), dim_resolve(dims, values[b].dims[0])) == 1;
-}
-
 static bool is_unique(const struct flow *f, value_id v) {
   const struct flow_node *maker = f->nodes.items[f->values.items[v].producer];
   while (maker->op == FLOW_ALIAS)
@@ -143,55 +136,27 @@ static bool is_unique(const struct flow *f, value_id v) {
   return maker->tf_op && strncmp(maker->tf_op, "Unique", 6) == 0;
 }
 
-/* Whether one value is made of another; seen: per node, those that it is made of. */
-static bool is_made_of(const struct flow *f, flow_id id, value_id of, bool *seen) {
-  const struct flow_node *n = f->nodes.items[id];
-  if (!n || seen[id])
-    return false;
-  seen[id] = true;
-  for (uint32_t i = 0; i < node_input_count(n); i++)
-    if (node_input(n, i) && (node_input(n, i) == of || is_made_of(f, f->values.items[node_input(n, i)].producer, of, seen)))
-      return true;
-  return false;
+/* Whether a value is made of another one; of NO_VALUE: of a gradient. */
+static bool is_made_of(const struct flow *f, value_id v, value_id of) {
+  bool *seen = calloc(f->nodes.count + 1, 1), made = false;
+  seen[f->values.items[v].producer] = true;
+  reach_mark_sources(f, seen);
+  for (flow_id id = 1; id < f->nodes.count && !made; id++)
+    made = seen[id] && (of ? node_takes(f->nodes.items[id], of) : f->nodes.items[id]->name && gradient_name_is(f->nodes.items[id]->name));
+  free(seen);
+  return made;
 }
 
 /* Whether a worker has added up its rows by their indices already: an optimizer that squares them would add the squares of the workers'
  * sums. Where the lookup itself was of unique indices the rows were never apart. */
-static bool are_added_up(const struct rows_search *s, value_id rows, value_id indices) {
-  const struct flow *f = s->r->flow;
-  if (!is_unique(f, indices))
-    return false;
-  bool *seen = calloc(f->nodes.count + 1, 1);
-  bool looked_up = is_made_of(f, f->values.items[rows].producer, indices, seen);
-  free(seen);
-  return !looked_up;
-}
-
-static bool is_of_gradient(const struct flow *f, flow_id id, bool *seen) {
-  const struct flow_node *n = f->nodes.items[id];
-  if (!n || seen[id])
-    return false;
-  seen[id] = true;
-  if (n->name && gradient_name_is(n->name))
-    return true;
-  for (uint32_t i = 0; i < node_input_count(n); i++)
-    if (node_input(n, i) && is_of_gradient(f, f->values.items[node_input(n, i)].producer, seen))
-      return true;
-  return false;
-}
-
-static bool is_made_of_gradient(const struct rows_search *s, value_id v) {
-  const struct flow *f = s->r->flow;
-  bool *seen = calloc(f->nodes.count + 1, 1);
-  bool made = is_of_gradient(f, f->values.items[v].producer, seen);
-  free(seen);
-  return made;
+static bool are_added_up(const struct flow *f, value_id rows, value_id indices) {
+  return is_unique(f, indices) && !is_made_of(f, rows, indices);
 }
 
 /* Whether rows are no gradient but what is stored in the variable: those of all workers are, and none is a share of a mean. */
 static bool are_stored(const struct rows_search *s, value_id rows) {
   const char *op = s->r->flow->nodes.items[s->update]->tf_op;
-  return op && strstr(op, "ScatterUpdate") && !is_made_of_gradient(s, rows);
+  return op && strstr(op, "ScatterUpdate") && !is_made_of(s->r->flow, rows, NO_VALUE);
 }
 
 /* Rows of their own first, then the earliest; of those that are stored the last, as what is behind others is made for the model, too. */
@@ -206,20 +171,12 @@ static int compare_pairs(const void *a, const void *b) {
   return (x->indices > y->indices) - (x->indices < y->indices);
 }
 
-/* Whether all ways to the update lead through the value. */
-static bool is_passed_by_update(const struct rows_search *s, value_id v) {
-  value_id at = s->r->node_dominator[s->update];
-  while (at && at != v)
-    at = s->r->dominator[at];
-  return at != 0;
-}
-
 static void try_pair(struct rows_search *s, uint32_t i, uint32_t k) {
   value_id rows = s->rows.items[i], indices = s->indices.items[k];
-  if (!are_as_many(s->r, rows, indices) || are_added_up(s, rows, indices))
+  if (!flow_is_same_dim(s->r->flow, rows, indices, 0) || are_added_up(s->r->flow, rows, indices))
     return;
   bool are_own = !s->r->cut[rows] && reach_is_passed(s->r, rows);
-  if (are_own || s->r->cut[rows] || is_passed_by_update(s, rows))
+  if (are_own || s->r->cut[rows] || reach_comes_by(s->r, s->update, rows))
     vec_push(&s->pairs, (struct rows_pair){i, k, are_own, are_stored(s, rows)});
 }
 
@@ -257,7 +214,7 @@ static bool cut_pair(struct rows_search *s, const struct rows_pair *pair, uint32
   const struct gradient *known_rows = find_cut(out, rows), *known_indices = find_cut(out, indices);
   bool stored = pair->are_stored, has_rows = known_rows != NULL, has_indices = known_indices != NULL;
   uint32_t number = has_rows ? known_rows->pair : has_indices ? known_indices->pair : indices;
-  if (!fits(known_rows, known_indices, stored) || (!pair->are_own && !stored && !is_made_of_gradient(s, rows)))
+  if (!fits(known_rows, known_indices, stored) || (!pair->are_own && !stored && !is_made_of(s->r->flow, rows, NO_VALUE)))
     return false;
   if (!cuts_all(s, rows, indices, pair->are_own))
     return false;

@@ -163,13 +163,6 @@ static void drop_unwanted(struct reach *r, struct gradients *out) {
 
 /* ---- gradients that go on ---- */
 
-static bool is_dominated(const struct reach *r, flow_id update, value_id by) {
-  value_id v = r->node_dominator[update];
-  while (v && v != by)
-    v = r->dominator[v];
-  return v != 0;
-}
-
 /* Whether a node that takes v leads only to updates that are reached through v alone. */
 static bool is_own_user(const struct reach *r, flow_id id, value_id v) {
   const struct flow_node *n = r->flow->nodes.items[id];
@@ -178,7 +171,7 @@ static bool is_own_user(const struct reach *r, flow_id id, value_id v) {
     bool reached = r->updates.items[i] == id;
     for (uint32_t k = 0; k < n->outputs.count; k++)
       reached = reached || r->reaches[(size_t)n->outputs.items[k] * r->words + i / 64] >> i % 64 & 1;
-    if (reached && !is_dominated(r, r->updates.items[i], v))
+    if (reached && !reach_comes_by(r, r->updates.items[i], v))
       return false;
     any = any || reached;
   }
@@ -535,8 +528,5 @@ status gradients_find(struct reach *r, struct gradients *out) {
 void gradients_mark(const struct flow *f, const struct gradients *g, bool *for_gradient) {
   for (uint32_t i = 0; i < g->items.count; i++)
     for_gradient[f->values.items[g->items.items[i].value].producer] = true;
-  for (flow_id id = f->nodes.count - 1; id > 0; id--)
-    for (uint32_t i = 0; f->nodes.items[id] && for_gradient[id] && i < node_input_count(f->nodes.items[id]); i++)
-      if (node_input(f->nodes.items[id], i))
-        for_gradient[f->values.items[node_input(f->nodes.items[id], i)].producer] = true;
+  reach_mark_sources(f, for_gradient);
 }

@@ -71,10 +71,7 @@ static const char *rows_var(const struct build *b, const struct gradients *g) {
 
 /* Whether rows of all workers are wanted in the number that one of them has: what takes them says so by another of its inputs. */
 static bool is_of_one_worker(const struct flow *f, const struct gradient *g) {
-  if (!g->gathered)
-    return false;
-  const struct flow_value *own = &f->values.items[g->value], *all = &f->values.items[g->gathered];
-  return dim_equal(f->dims, dim_resolve(f->dims, own->dims[0]), dim_resolve(f->dims, all->dims[0])) == 1;
+  return g->gathered && flow_is_same_dim(f, g->value, g->gathered, 0);
 }
 
 static status check_sizes(const struct build *b, const struct entry *e, const struct gradients *g) {

@@ -5,7 +5,6 @@
  *   ps-sync     the same, but the gradients are the means of all workers' (means.c), and are applied once for all (sync.c)
  *   allreduce   each worker has its own copy of everything; gradients are the means of all workers' */
 #include "compiler/edit/flow_edit.h"
-#include "compiler/pass/cuts.h"
 #include "compiler/pass/homes.h"
 #include "compiler/pass/means.h"
 #include "compiler/pass/pass.h"
@@ -117,7 +116,6 @@ static status synchronise(struct spread *s, uint32_t i) {
     sync_means(b, e, &s->gradients[i], &s->keys);
     TRY(sync_rounds(b, e, s->reaches[i].before, count));
     TRY(verify_alike(b, e));
-    cuts_note(b, e);
   }
   note_replicas(e);
   return verify_order(e->flow);

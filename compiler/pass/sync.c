@@ -330,10 +330,12 @@ static status read_new_values(struct round *r) {
 
 bool sync_is_mean(const struct flow_node *n) { return n->op == FLOW_HOST && strcmp(n->host, "SyncValue") == 0; }
 
-bool sync_meets(const struct flow_node *n) { return sync_is_mean(n) || (n->op == FLOW_HOST && strcmp(n->host, "SyncRound") == 0); }
+static bool is_round(const struct flow_node *n) { return n->op == FLOW_HOST && strcmp(n->host, "SyncRound") == 0; }
+
+bool sync_meets(const struct flow_node *n) { return sync_is_mean(n) || is_round(n); }
 
 bool sync_gives(const struct flow_node *n) {
-  for (uint32_t i = 0; n->op == FLOW_HOST && strcmp(n->host, "SyncRound") == 0 && i < n->attr_count; i++)
+  for (uint32_t i = 0; is_round(n) && i < n->attr_count; i++)
     if (strcmp(n->attrs[i].name, "when") == 0)
       return strncmp(n->attrs[i].value.s.data, "gives", n->attrs[i].value.s.size) == 0;
   return false;

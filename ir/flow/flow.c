@@ -99,6 +99,10 @@ value_id flow_input(const struct flow_node *node, uint32_t i) {
   return node->kernel->buffers.items[i].mode == BUFFER_IN ? node->args[i].value : NO_VALUE;
 }
 
+bool flow_is_same_dim(const struct flow *f, value_id a, value_id b, int d) {
+  return dim_equal(f->dims, dim_resolve(f->dims, f->values.items[a].dims[d]), dim_resolve(f->dims, f->values.items[b].dims[d])) == 1;
+}
+
 const char *flow_value_text(const struct flow *f, value_id v) {
   const struct flow_value *x = &f->values.items[v];
   const char *text = arena_printf(f->arena, "%s[", dtype_short(x->dtype));

@@ -210,6 +210,8 @@ value_id flow_input(const struct flow_node *node, uint32_t i);
 int64_t flow_value_bytes(const struct flow *f, value_id v, bool *open);
 /* "f32[n0,784]" in the arena */
 const char *flow_value_text(const struct flow *f, value_id v);
+/* Whether dimension d of two values is known to be the same size. */
+bool flow_is_same_dim(const struct flow *f, value_id a, value_id b, int d);
 /* The text form for --emit ir and --dump-phases. */
 char *flow_print(const struct flow *f, struct arena *arena);
 /* Of one node "#5 kernel add(in %1, in %2, out %3)". */

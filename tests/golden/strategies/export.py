@@ -15,70 +15,13 @@ import sys
 
 import numpy as np
 
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+from jobs import F, I, Job, Plain, cross_entropy, floats, ints, mean_squares, rng
 import keras
 import tensorflow as tf
 from keras import layers
+from tables import TABLES
 
 WORKERS, STEPS = 2, 3
-
-
-class Job(tf.Module):
-    """A Keras model, its loss and optimizer; the step as people write it."""
-
-    def __init__(self, model, optimizer, loss, specs, tweak=None):
-        super().__init__()
-        self.model, self.optimizer, self.loss, self.specs, self.tweak = model, optimizer, loss, specs, tweak
-        optimizer.build(model.trainable_variables)
-        self.step = tf.function(self.body, input_signature=[tf.TensorSpec(*s) for s in specs])
-
-    def gradients(self, x, y):
-        with tf.GradientTape() as tape:
-            loss = self.loss(y, self.model(x, training=True))
-        return loss, tape.gradient(loss, self.model.trainable_variables)
-
-    def body(self, x, y):
-        loss, gradients = self.gradients(x, y)
-        if self.tweak:
-            gradients = self.tweak(gradients)
-        self.optimizer.apply_gradients(zip(gradients, self.model.trainable_variables))
-        return {"loss": loss}
-
-    def state(self):
-        return [v for v in self.model.variables if "seed" not in v.path] + list(self.optimizer.variables)
-
-
-class Plain(tf.Module):
-    """Variables and a step without Keras."""
-
-    def __init__(self, variables, step, specs):
-        super().__init__()
-        self.vars = variables
-        self.specs = specs
-        self.step = tf.function(lambda x, y: {"loss": step(*variables, x, y)}, input_signature=[tf.TensorSpec(*s) for s in specs])
-
-    def state(self):
-        return self.vars
-
-
-F, I = tf.float32, tf.int32
-rng = np.random.RandomState(7)
-
-
-def floats(*shape):
-    return rng.normal(size=shape).astype(np.float32)
-
-
-def ints(high, *shape):
-    return rng.randint(0, high, shape).astype(np.int32)
-
-
-def mean_squares(y, p):
-    return tf.reduce_mean(tf.square(y - p))
-
-
-def cross_entropy(y, p):
-    return tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=y, logits=p))
 
 
 def dense_net():
@@ -332,20 +275,6 @@ def scalars():
     return Plain([a, b], step, [((None, 3), F), ((None, 3), F)]), floats(24, 3), floats(24, 3)
 
 
-def two_lookups():
-    table, kernel = tf.Variable(floats(9, 3), name="table"), tf.Variable(floats(6, 1), name="kernel")
-
-    def step(table, kernel, x, y):
-        with tf.GradientTape() as tape:
-            rows = [tf.nn.embedding_lookup(table, x[:, i]) for i in range(2)]
-            loss = mean_squares(y, tf.matmul(tf.concat(rows, 1), kernel))
-        g = tape.gradient(loss, [table, kernel])
-        table.scatter_sub(tf.IndexedSlices(0.1 * g[0].values, g[0].indices))
-        kernel.assign_sub(0.1 * g[1])
-        return loss
-    return Plain([table, kernel], step, [((None, 2), I), ((None, 1), F)]), ints(9, 24, 2), floats(24, 1)
-
-
 def dlrm_clip():
     return dlrm(keras.optimizers.SGD(0.5, momentum=0.5, global_clipnorm=0.1))
 
@@ -358,96 +287,6 @@ def dlrm_fixed_batch():
 def words():
     model = keras.Sequential([keras.Input((6,), dtype="int32"), layers.Embedding(15, 5), layers.LSTM(4), layers.Dense(2)])
     return Job(model, keras.optimizers.RMSprop(0.05), mean_squares, [((4, 6), I), ((4, 2), F)]), ints(15, 24, 6), floats(24, 2)
-
-
-def bags():
-    """embedding_lookup_sparse looks up each word of a batch once: its rows are no more apart on any worker, but those of several are."""
-    from tf_keras import optimizers
-    table, w = tf.Variable(floats(9, 4), name="table"), tf.Variable(floats(4, 2), name="w")
-    optimizer = optimizers.Adam(0.05)
-    optimizer.build([table, w])
-
-    def step(*rest):
-        x, y = rest[-2:]
-        words = tf.sparse.from_dense(x)
-        weights = tf.SparseTensor(words.indices, 1 / tf.cast(1 + words.indices[:, 1], F), words.dense_shape)
-        with tf.GradientTape() as tape:
-            loss = tf.reduce_mean(tf.square(tf.nn.safe_embedding_lookup_sparse(table, words, weights, combiner="sqrtn", default_id=0) @ w - y))
-        optimizer.apply_gradients(zip(tape.gradient(loss, [table, w]), [table, w]))
-        return loss
-    job = Plain([table, w] + list(optimizer.variables), step, [((None, 4), I), ((None, 2), F)])
-    job.optimizer = optimizer
-    return job, ints(9, 24, 4) * (ints(3, 24, 4) > 0), floats(24, 2)
-
-
-def of_keras_2(optimizer, shapes, loss_of, xs, ys):
-    """Variables, and their loss of (variables, x, y)."""
-    variables = [tf.Variable(floats(*shape), name=name) for name, shape in shapes.items()]
-    optimizer.build(variables)
-
-    def step(*rest):
-        x, y = rest[-2:]
-        with tf.GradientTape() as tape:
-            loss = loss_of(variables, x, y)
-        optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables))
-        return loss
-    specs = [((None,) + a.shape[1:], I if a.dtype == np.int32 else F) for a in (xs, ys)]
-    job = Plain(variables + list(optimizer.variables), step, specs)
-    job.optimizer = optimizer
-    return job, xs, ys
-
-
-def summed_tables():
-    """Rows of three tables are added: one value is the gradient of all of them, each by indices of its own."""
-    from tf_keras import optimizers
-
-    def loss_of(v, x, y):
-        h = tf.gather(v[0], x[:, 0]) + tf.gather(v[1], x[:, 1]) + tf.gather(v[2], x[:, 2])
-        return tf.reduce_mean(tf.square(tf.math.l2_normalize(h, 1) * v[3] @ v[4] - y))
-    return of_keras_2(optimizers.Adam(0.05), {"words": (9, 4), "places": (5, 4), "parts": (3, 4), "scale": (4,), "out": (4, 2)}, loss_of,
-                      ints(3, 24, 3), floats(24, 2))
-
-
-def glove():
-    """Two biases in a row: the gradient of the second is a sum over nothing of that of the first, in the shape of this worker's rows."""
-    from tf_keras import optimizers
-
-    def loss_of(v, x, y):
-        i, j = x[:, 0], x[:, 1]
-        at = tf.reduce_sum(tf.gather(v[0], i) * tf.gather(v[1], j), 1, keepdims=True) + tf.gather(v[2], i) + tf.gather(v[3], j)
-        return tf.reduce_mean(tf.minimum(1.0, tf.abs(y)) * tf.square(at - y))
-    return of_keras_2(optimizers.RMSprop(0.05), {"u": (9, 4), "v": (9, 4), "b": (9, 1), "c": (9, 1)}, loss_of, ints(9, 24, 2), floats(24, 1))
-
-
-def memory_bank():
-    """What the model makes of each row is stored for the next step: rows of all workers, and no mean of them."""
-    w, bank = tf.Variable(floats(5, 3), name="w"), tf.Variable(floats(24, 3), name="bank")
-
-    def step(*rest):
-        x, y = rest[-2:]
-        with tf.GradientTape() as tape:
-            h = tf.tanh(x @ w)
-            loss = tf.reduce_mean(tf.square(h - tf.gather(bank, y))) + 0.1 * tf.reduce_mean(tf.square(h @ tf.transpose(bank)))
-        w.assign_sub(0.5 * tape.gradient(loss, w))
-        bank.scatter_update(tf.IndexedSlices(h, y))
-        return loss
-    return Plain([w, bank], step, [((None, 5), F), ((None,), I)]), floats(24, 5), rng.permutation(24).astype(np.int32)
-
-
-def normed_table():
-    """A weight is normalized before it is used: what its gradient is made of has its shape, too, and goes on to those of scale and offset."""
-    table, scale, offset = (tf.Variable(floats(*s), name=n) for n, s in (("table", (6, 4)), ("scale", (4,)), ("offset", (4,))))
-
-    def step(*rest):
-        x, y = rest[-2:]
-        with tf.GradientTape() as tape:
-            mean, variance = tf.nn.moments(table, [1], keepdims=True)
-            normed = tf.nn.batch_normalization(table, mean, variance, offset, scale, 1e-3)
-            loss = tf.reduce_mean(tf.square(tf.tanh(x @ normed) - y)) + tf.reduce_mean(tf.square(x @ tf.sin(normed)))
-        for v, g in zip((table, scale, offset), tape.gradient(loss, (table, scale, offset))):
-            v.assign_sub(0.5 * g)
-        return loss
-    return Plain([table, scale, offset], step, [((None, 6), F), ((None, 4), F)]), floats(24, 6), floats(24, 4)
 
 
 def words_accumulated():
@@ -557,97 +396,6 @@ def adversarial_words():
     return Dreamed(), floats(24, 3), ints(9, 24)
 
 
-def two_words():
-    """Two tables whose rows are added have one gradient for their rows; by the optimizer of Keras 2, which adds up those of one word."""
-    from tf_keras import optimizers
-    a, b, w = (tf.Variable(floats(*s), name=n) for n, s in (("a", (9, 4)), ("b", (9, 4)), ("w", (4, 5))))
-    optimizer = optimizers.SGD(0.5)
-    optimizer.build([a, b, w])
-
-    def step(*rest):
-        x, y = rest[-2:]
-        with tf.GradientTape() as tape:
-            loss = cross_entropy(y, tf.tensordot(tf.gather(a, x) + tf.gather(b, y), w, 1))
-        optimizer.apply_gradients(zip(tape.gradient(loss, [a, b, w]), [a, b, w]))
-        return loss
-    job = Plain([a, b, w] + list(optimizer.variables), step, [((None, 2), I), ((None, 2), I)])
-    job.optimizer = optimizer
-    return job, ints(9, 24, 2), ints(5, 24, 2)
-
-
-def layers_of_keras_2(loss_of):
-    """An embedding and a dense layer over [batch, time] words, by the optimizer of Keras 2, which adds up the rows of one word."""
-    from tf_keras import layers as old_layers, optimizers
-    embedding, dense, optimizer = old_layers.Embedding(9, 4), old_layers.Dense(7), optimizers.Adam(0.05)
-    dense.build((None, 3, 4))
-    embedding.build((None, 3))
-    variables = embedding.trainable_variables + dense.trainable_variables
-    optimizer.build(variables)
-
-    def step(*rest):
-        x, y = rest[-2:]
-        with tf.GradientTape() as tape:
-            loss = loss_of(y, dense(embedding(x)))
-        optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables))
-        return loss
-    job = Plain(variables + list(optimizer.variables), step, [((None, 3), I), ((None, 3), I)])
-    job.parts = [embedding, dense, optimizer]
-    return job, ints(9, 24, 3), ints(7, 24, 3)
-
-
-def language():
-    """The loss checks its labels before anything is sent; the ids do not depend on that."""
-    return layers_of_keras_2(lambda y, logits: tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=y, logits=logits)))
-
-
-def word_squares():
-    """The gradient of the looked-up rows is a product that is reshaped twice: to the words of this worker's rows, and back."""
-    return layers_of_keras_2(lambda y, out: tf.reduce_mean(tf.square(out - tf.cast(y, F)[..., None])))
-
-
-def recommender():
-    """The rows of one table are multiplied with those of another; biases, one wide, are looked up by the same ids."""
-    from tf_keras import optimizers
-    tables = [tf.Variable(floats(*shape), name=name) for name, shape in (("u", (9, 4)), ("v", (7, 4)), ("b", (9, 1)), ("c", (7, 1)))]
-    optimizer = optimizers.Adagrad(0.3)
-    optimizer.build(tables)
-
-    def step(*rest):
-        x, y = rest[-2:]
-        user, item = x[:, 0], x[:, 1]
-        with tf.GradientTape() as tape:
-            u, v, b, c = [tf.gather(t, i) for t, i in zip(tables, (user, item, user, item))]
-            loss = tf.reduce_mean(tf.square(tf.reduce_sum(u * v, 1) + b[:, 0] + tf.reduce_sum(c, 1) - y))
-        optimizer.apply_gradients(zip(tape.gradient(loss, tables), tables))
-        return loss
-    job = Plain(tables + list(optimizer.variables), step, [((None, 2), I), ((None,), F)])
-    job.optimizer = optimizer
-    return job, ints(7, 24, 2), floats(24)
-
-
-def decoder():
-    """Words are looked up one after the other, in between values as wide as an embedding: most of what has the shape of its rows is on the way forward."""
-    from tf_keras import optimizers
-    table, w, u, out = (tf.Variable(floats(*s) * 0.7, name=n) for n, s in (("table", (9, 4)), ("w", (4, 4)), ("u", (4, 4)), ("out", (4, 9))))
-    variables = [table, w, u, out]
-    optimizer = optimizers.Adam(0.05)
-    optimizer.build(variables)
-
-    def step(*rest):
-        x, y = rest[-2:]
-        with tf.GradientTape() as tape:
-            state, loss = tf.zeros([tf.shape(x)[0], 4]), 0.0
-            for t in range(5):
-                seen = tf.gather(table, x[:, t])
-                state = tf.tanh(seen @ w + tf.sigmoid(state) * (state @ u)) + 0.1 * seen
-                loss += tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=y[:, t], logits=state @ out))
-        optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables))
-        return loss
-    job = Plain(variables + list(optimizer.variables), step, [((None, 5), I), ((None, 5), I)])
-    job.optimizer = optimizer
-    return job, ints(9, 24, 5), ints(9, 24, 5)
-
-
 class Siamese(Job):
     """One net is asked twice: its batch normalization moves its averages twice in a step."""
 
@@ -679,12 +427,11 @@ def adversarial_in_place():
     return Plain([w, m, g], step, [((None, 3), F), ((None, 4), F)]), floats(24, 3), floats(24, 4)
 
 
-MODELS = {f.__name__: f for f in (adam, adam_fixed_batch, momentum, clip_global_norm, adamw_ema_schedule, accumulation, rmsprop_clipnorm, lion, adafactor, loss_scale,
-                                  residual, gru, lstm_rolled, unet, vit, dlrm, dlrm_adam, dlrm_sgd, gpt2, fit, penalty, assign_sub, hand_adam, tied_square,
-                                  loop_around, scalars, two_lookups, dlrm_clip, dlrm_fixed_batch, words, centre,
-                                  adversarial, adversarial_factored, adversarial_ftrl, adversarial_in_place, siamese, adversarial_words, dlrm_ftrl, two_words, language,
-                                  word_squares, recommender, decoder, words_accumulated, bags, normed_table,
-                                  summed_tables, glove, memory_bank)}
+MODELS = {f.__name__: f for f in (
+    adam, adam_fixed_batch, momentum, clip_global_norm, adamw_ema_schedule, accumulation, rmsprop_clipnorm, lion, adafactor, loss_scale, residual,
+    gru, lstm_rolled, unet, vit, dlrm, dlrm_adam, dlrm_sgd, gpt2, fit, penalty, assign_sub, hand_adam, tied_square, loop_around, scalars,
+    dlrm_clip, dlrm_fixed_batch, words, words_accumulated, centre, adversarial, adversarial_factored, adversarial_ftrl, adversarial_in_place,
+    siamese, adversarial_words, dlrm_ftrl) + TABLES}
 APART = {"residual", "siamese"}
 
 

@@ -1,5 +1,5 @@
 /* cuts.c: see cuts.h. */
-#include "compiler/pass/cuts.h"
+#include "compiler/cuts.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -60,12 +60,18 @@ static const char *cut_kind(const struct flow *f, const struct flow_node *n) {
   return dtype_is_float(f->values.items[n->outputs.items[0]].dtype) ? "rows" : "indices of rows";
 }
 
-void cuts_note(struct build *b, const struct entry *e) {
+static void print_entry(struct build *b, const struct entry *e, FILE *out) {
   const struct flow *f = e->flow;
-  for (flow_id id = 1; id < f->nodes.count && !e->is_variant; id++) {
+  for (flow_id id = 1; id < f->nodes.count; id++) {
     const struct flow_node *n = f->nodes.items[id];
     if (n && sync_is_mean(n))
-      vec_push(&b->cuts, arena_printf(&b->arena, "entry %s: %s of all workers, %s '%s', changes %s", e->name, cut_kind(f, n),
-                                      flow_value_text(f, n->inputs.items[0]), n->name, changed_text(b, f, n->outputs.items[0])));
+      fprintf(out, "entry %s: %s of all workers, %s '%s', changes %s\n", e->name, cut_kind(f, n), flow_value_text(f, n->inputs.items[0]),
+              n->name, changed_text(b, f, n->outputs.items[0]));
   }
+}
+
+void cuts_print(struct build *b, FILE *out) {
+  for (uint32_t i = 0; i < b->entries.count; i++)
+    if (!b->entries.items[i].is_variant)
+      print_entry(b, &b->entries.items[i], out);
 }

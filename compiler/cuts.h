@@ -2,9 +2,11 @@
 #ifndef TFC_COMPILER_CUTS_H
 #define TFC_COMPILER_CUTS_H
 
+#include <stdio.h>
+
 #include "compiler/build.h"
 
-/* After sync_rounds: a line of build->cuts for each value that the entry's workers make alike, but for variants of an entry. */
-void cuts_note(struct build *build, const struct entry *entry);
+/* After pass spread: a line for each value that the workers of an entry make alike, but for variants of an entry. */
+void cuts_print(struct build *build, FILE *out);
 
 #endif
