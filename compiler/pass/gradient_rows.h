@@ -1,5 +1,5 @@
-/* gradient_rows.h: the gradient of a lookup: rows, and indices that say which rows of the variable they are. Both together are passed by all
- * ways; the workers' are put behind each other. */
+/* gradient_rows.h: the gradient of a lookup: rows, and indices that say which rows of the variable they are. Both together are passed
+ * by all ways; the workers' are put behind each other. */
 #ifndef TFC_COMPILER_GRADIENT_ROWS_H
 #define TFC_COMPILER_GRADIENT_ROWS_H
 

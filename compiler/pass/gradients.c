@@ -5,8 +5,8 @@
  * averages of a batch normalization before they are moved.
  *
  * A step may train in turn: a generator learns from the critic that the step has changed, averages move twice. Then a value that changes
- * one variable also reaches the updates of others, past which other data lead. Where that leaves something, what is read of a variable after
- * its update is taken for alike, the earliest value is cut first, and once all are cut the flow is gone through as it is.
+ * one variable also reaches the updates of others, past which other data lead. Where that leaves something, what is read of a variable
+ * after its update is taken for alike, the earliest value is cut first, and once all are cut the flow is gone through as it is.
  *
  * Scalars tie all variables together (the norm of all gradients); they are left out at first. What data still reach then they reach
  * by scalars: cut where these are made.

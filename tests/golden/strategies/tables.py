@@ -39,7 +39,7 @@ def recommender():
 
 
 def decoder():
-    """Words are looked up one after the other, in between values as wide as their rows: most of what looks like rows is on the way forward."""
+    """Words are looked up one after the other, in between values as wide as their rows: most such values are on the way forward."""
     def loss_of(v, x, y):
         table, w, u, out = v
         state, loss = tf.zeros([tf.shape(x)[0], 4]), 0.0
@@ -48,7 +48,8 @@ def decoder():
             state = tf.tanh(seen @ w + tf.sigmoid(state) * (state @ u)) + 0.1 * seen
             loss += cross_entropy(y[:, t], state @ out)
         return loss
-    return job_of(optimizers.Adam(0.05), {"table": (9, 4), "w": (4, 4), "u": (4, 4), "out": (4, 9)}, loss_of, ints(9, 24, 5), ints(9, 24, 5))
+    shapes = {"table": (9, 4), "w": (4, 4), "u": (4, 4), "out": (4, 9)}
+    return job_of(optimizers.Adam(0.05), shapes, loss_of, ints(9, 24, 5), ints(9, 24, 5))
 
 
 def bags():
