@@ -33,7 +33,8 @@ def two_words():
 def recommender():
     """The rows of one table are multiplied with those of another; biases, one wide, are looked up by the same ids."""
     def loss_of(tables, x, y):
-        u, v, b, c = [tf.gather(t, x[:, i]) for t, i in zip(tables, (0, 1, 0, 1))]
+        user, item = x[:, 0], x[:, 1]
+        u, v, b, c = [tf.gather(t, i) for t, i in zip(tables, (user, item, user, item))]
         return tf.reduce_mean(tf.square(tf.reduce_sum(u * v, 1) + b[:, 0] + tf.reduce_sum(c, 1) - y))
     return job_of(optimizers.Adagrad(0.3), {"u": (9, 4), "v": (7, 4), "b": (9, 1), "c": (7, 1)}, loss_of, ints(7, 24, 2), floats(24))
 
