@@ -281,10 +281,13 @@ static int64_t core_vectors(const struct blocked *b) {
   int64_t vectors = b->blocks.tile->vectors, strips = divide_up(b->width, vectors * b->lanes);
   return (b->n->machine->cores > 1 ? most_strips(b, strips, b->strips) : strips) * vectors;
 }
-/* Three vectors load least where two multiply-adds begin in a cycle; else two are as good, and fit more widths. */
+/* Three vectors load least where two multiply-adds begin in a cycle; else two are as good, and fit more widths. Squares want them only
+ * where that counts. */
 static bool may_have_three(const struct blocked *b) {
-  bool is_fast = b->n->machine->fma_rate > 1 && tile_of(b->n->machine, (int)b->tile, 3);
-  return is_fast && !b->blocks.is_narrow && !b->is_along;
+  const struct machine *machine = b->n->machine;
+  const struct tile *three = tile_of(machine, (int)b->tile, 3), *two = tile_of(machine, (int)b->tile, 2);
+  bool is_fast = machine->fma_rate > 1 && three, is_cheaper = is_fast && two && three->step * 2 < two->step * 3;
+  return is_fast && !b->blocks.is_narrow && (!b->is_along || is_cheaper);
 }
 /* If sums of three would take all registers, they are worth as much as they save of columns. */
 static bool are_three_better(const struct blocked *three, const struct blocked *two) {
@@ -347,17 +350,18 @@ static const char *begin_text(const struct blocked *b) {
                                   (long long)(b->blocks.tile->vectors * b->lanes), (long long)b->strips);
   return arena_printf(a, "%s%sorder%s %sno@ %sni@; ", text, rows_text(b), batch, chunk_text(b), nest_text(b));
 }
+static bool has_whole_squares(const struct blocked *b) { return !b->is_open_width && b->width % b->lanes == 0; }
 /* Columns that make no square are copied one by one. */
 static const char *squares_text(const struct blocked *b) {
-  const char *form = has_whole_strips(b) ? "split pi@ %lld -> ps@ pt@; order pj@ ps@ pq@ pt@ pr@; "
-                                         : "order pj@ pq@ pi@ pr@; split pi@ %lld -> ps@ pt@ tail cut 1; ";
+  const char *form = has_whole_squares(b) ? "split pi@ %lld -> ps@ pt@; order pj@ ps@ pq@ pt@ pr@; "
+                                          : "order pj@ pq@ pi@ pr@; split pi@ %lld -> ps@ pt@ tail cut 1; ";
   return arena_printf(b->n->arena, form, (long long)b->lanes);
 }
 /* Each of its columns is a line or two; of many there would be too many hints. */
 static const char *squares_hint_text(const struct blocked *b) {
   int64_t bytes = (int64_t)dtype_size(contraction_buffer(b->c, 1)->dtype);
   int64_t lines = divide_up(b->lanes * (b->blocks.pairs ? PAIR_TERMS : 1) * bytes, LINE_BYTES);
-  int64_t columns = b->lanes * (has_whole_strips(b) ? 1 : b->blocks.tile->vectors);
+  int64_t columns = b->lanes * (has_whole_squares(b) ? 1 : b->blocks.tile->vectors);
   return lines * columns > HINTS_MAX ? "" : arena_printf(b->n->arena, "fetch %s at pq@ ahead %d; ", buffer_text(b, 1), AHEAD_SQUARES);
 }
 static const char *computed_text(const struct blocked *b, int factor) {

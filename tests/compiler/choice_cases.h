@@ -326,8 +326,11 @@ static const struct choice_case cases[] = {
    "split m 8 -> ms mi; split ms 8 -> mt mo; split mt 16 -> mc mb; order mc no mb mo nj mi ni; stage b at no by nj k ni"},
   {"and four vectors to a tile, where loads hold it up", TRANSPOSED("256", "1000", "2048"), "icelake-server",
    "split n 64 -> ns ni; split ns 4 -> no nj; order no m nj ni; split k 512 -> kb kk"},
-  {"unless columns make no whole strips of them", TRANSPOSED("256", "1000", "2080"), "icelake-server", "split n 32 -> ns ni;"},
-  {"else two", TRANSPOSED("256", "1000", "2048"), "sapphirerapids", "split n 32 -> ns ni;"},
+  {"three where columns make no whole strips of them", TRANSPOSED("256", "1000", "2080"), "icelake-server",
+   "split n 48 -> ns ni; split ns 6 -> no nj; split m 8 -> mo mi; order no mo nj mi ni; split k 512 -> kb kk; sink mo nj mi ni under kb "
+   "in stack; stage b at kb by nj kk ni -> pj pk pi; split pk 16 -> pq pr; split pi 16 -> ps pt; order pj ps pq pt pr; fetch b at pq"},
+  {"or loads hold nothing up", TRANSPOSED("256", "2048", "2048"), "sapphirerapids", "split n 48 -> ns ni;"},
+  {"but no more than two where they cost as much", TRANSPOSED("256", "2048", "2048"), "znver5", "split n 32 -> ns ni;"},
   {"columns that lie apart, many rows", TRANSPOSED("256", "64", "128"), "x86-64-v4",
    "split pk 16 -> pq pr; split pi 16 -> ps pt; order pj ps pq pt pr"},
   {"columns that make no whole strip", TRANSPOSED("256", "64", "100"), "x86-64-v4", "order pj pq pi pr; split pi 16 -> ps pt tail cut 1"},
