@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "compiler/edit/flow_copy.h"
 #include "compiler/edit/flow_edit.h"
+#include "compiler/edit/unroll.h"
 
 /* ---- reads ---- */
 
@@ -124,65 +126,34 @@ static bool changes_variables(const struct flow_node *n) {
   return changes;
 }
 
-static const struct flow_guard *branch_guards(const struct unfolding *u, const struct flow_node *from, const value_id *value, bool expected,
-                                              uint32_t *count) {
-  struct flow_guard *guards = ARENA_ARRAY(u->flow->arena, struct flow_guard, u->node->guard_count + from->guard_count + 1);
-  for (uint32_t i = 0; i < u->node->guard_count; i++)
-    guards[i] = u->node->guards[i];
-  *count = u->node->guard_count;
-  guards[(*count)++] = (struct flow_guard){u->predicate, expected};
-  for (uint32_t i = 0; i < from->guard_count; i++)
-    guards[(*count)++] = (struct flow_guard){value[from->guards[i].predicate], from->guards[i].expected};
-  return guards;
-}
-
-static flow_id copy_node(struct unfolding *u, const struct flow *from, const struct flow_node *n, value_id *value, const flow_id *node,
-                         bool expected) {
-  struct flow *f = u->flow;
+static void copy_node(struct unfolding *u, struct flow_copy *c, flow_id of, const struct flow_guard *guards) {
   flow_id id;
-  struct flow_node *to = flow_append(f, n->op, n, n->task, &id);
-  *to = *n;
-  memset(&to->inputs, 0, sizeof to->inputs);
-  memset(&to->outputs, 0, sizeof to->outputs);
-  memset(&to->controls, 0, sizeof to->controls);
-  for (uint32_t i = 0; i < n->inputs.count; i++)
-    vec_push(&to->inputs, value[n->inputs.items[i]]);
-  for (uint32_t i = 0; i < n->outputs.count; i++) {
-    struct flow_value x = from->values.items[n->outputs.items[i]];
-    value_id v = flow_append_output(f, to, id, x);
-    f->values.items[v].data = x.data;
-    f->values.items[v].content = x.content;
-    value[n->outputs.items[i]] = v;
-  }
-  if (n->op == FLOW_KERNEL)
-    to->args = arena_copy(f->arena, n->args, sizeof *n->args * n->kernel->buffers.count);
-  for (uint32_t i = 0; n->op == FLOW_KERNEL && i < n->kernel->buffers.count; i++)
-    to->args[i].value = n->args[i].value ? value[n->args[i].value] : NO_VALUE;
-  for (uint32_t i = 0; i < n->controls.count; i++)
-    vec_push(&to->controls, node[n->controls.items[i]]);
-  if (n->op != FLOW_CONST)
-    to->guards = branch_guards(u, n, value, expected, &to->guard_count);
-  bool effect = n->stateful || node_touch_count(n) || n->region_count || n->op == FLOW_NOOP;
+  struct flow_node *to = flow_copy_node(c, of, &id);
+  if (to->op != FLOW_CONST)
+    flow_copy_guards(c, to, guards, u->node->guard_count + 1);
+  bool effect = to->stateful || node_touch_count(to) || to->region_count || to->op == FLOW_NOOP;
   for (uint32_t i = 0; effect && i < u->node->controls.count; i++)
     node_follow(to, u->node->controls.items[i]);
   if (effect)
     vec_push(&u->effects, id);
-  return id;
 }
 
 /* The branch's nodes, guarded; its results in `results`. */
 static void copy_branch(struct unfolding *u, const struct flow *branch, bool expected, value_id *results) {
-  value_id *value = calloc(branch->values.count + 1, sizeof *value);
-  flow_id *node = calloc(branch->nodes.count + 1, sizeof *node);
+  struct flow_copy c;
+  struct flow_guard *guards = ARENA_ARRAY(u->flow->arena, struct flow_guard, u->node->guard_count + 1);
+  for (uint32_t i = 0; i < u->node->guard_count; i++)
+    guards[i] = u->node->guards[i];
+  guards[u->node->guard_count] = (struct flow_guard){u->predicate, expected};
+  flow_copy_begin(&c, branch, u->flow);
   for (uint32_t i = 0; i < branch->params.count; i++)
-    value[branch->params.items[i]] = u->node->inputs.items[i + 1];
+    c.value[branch->params.items[i]] = u->node->inputs.items[i + 1];
   for (flow_id id = 1; id < branch->nodes.count; id++)
     if (branch->nodes.items[id])
-      node[id] = copy_node(u, branch, branch->nodes.items[id], value, node, expected);
+      copy_node(u, &c, id, guards);
   for (uint32_t i = 0; i < branch->results.count; i++)
-    results[i] = value[branch->results.items[i]];
-  free(value);
-  free(node);
+    results[i] = c.value[branch->results.items[i]];
+  flow_copy_end(&c);
 }
 
 static void merge_result(struct unfolding *u, uint32_t i, value_id when_true, value_id when_false) {
@@ -225,17 +196,21 @@ static void unfold(struct build *b, struct flow *f, flow_id at) {
 }
 
 static bool can_unfold(const struct flow *f, const struct flow_node *n) {
-  return n && n->op == FLOW_IF && n->region_count == 2 && f->values.items[n->inputs.items[0]].dtype == DTYPE_BOOL && changes_variables(n);
+  return n->op == FLOW_IF && n->region_count == 2 && f->values.items[n->inputs.items[0]].dtype == DTYPE_BOOL;
 }
 
 void regions_open(struct build *b, struct flow *f) {
   hoist_reads(b, f);
   bool any = false;
-  for (flow_id id = 1; id < f->nodes.count; id++) /* those that come out of branches follow at the end */
-    if (can_unfold(f, f->nodes.items[id])) {
+  for (flow_id id = 1; id < f->nodes.count; id++) { /* those that come out of regions follow at the end */
+    const struct flow_node *n = f->nodes.items[id];
+    bool changes = changes_variables(n);
+    any = any || changes;
+    if (changes && can_unfold(f, n))
       unfold(b, f, id);
-      any = true;
-    }
+    else if (changes && n->op == FLOW_WHILE && loop_may_unroll(f, n))
+      loop_unroll(f, id);
+  }
   if (any)
     flow_sort(f);
 }

@@ -437,7 +437,13 @@ static status refuse(const struct reach *r) {
   flow_id id = r->updates.items[0];
   const struct flow_node *n = r->flow->nodes.items[id];
   uint32_t var = gradients_updated(r, id);
-  const char *what = var == UINT32_MAX ? "what a loop changes" : arena_printf(r->flow->arena, "'%s'", r->build->vars.items[var].name);
+  if (n->op == FLOW_WHILE)
+    return fail(
+      UNIMPLEMENTED,
+      "%s (%s): --strategy %s: a loop around steps of training: how many turns it makes must be known while compiling, and what it "
+      "hands on have the same shape in all of them: %s",
+      n->name, n->tf_op, r->build->options.strategy, reach_path(r, id, r->flow->arena));
+  const char *what = var == UINT32_MAX ? "what a region changes" : arena_printf(r->flow->arena, "'%s'", r->build->vars.items[var].name);
   return fail(UNIMPLEMENTED,
               "%s (%s): --strategy %s: %s is not changed by a mean of what the workers have: nothing of its shape, "
               "and no rows with their indices, are passed by all that comes from data: %s",

@@ -373,48 +373,56 @@ int dim_equal(struct dim_table *t, dim a, dim b) {
 
 /* ---- unification ---- */
 
-static dim rebuild(struct dim_table *t, dim d);
+/* What a symbol is by `symbols`; NULL: by what it has been unified with. NO_DIM: itself. */
+static dim symbol_for(const struct dim_table *t, uint32_t symbol, const dim *symbols) {
+  return symbols ? symbols[symbol] : t->symbols.items[symbol].stands_for;
+}
 
-static dim rebuild_atom(struct dim_table *t, uint32_t index) {
+static dim rebuild(struct dim_table *t, dim d, const dim *symbols);
+
+static dim rebuild_atom(struct dim_table *t, uint32_t index, const dim *symbols) {
   struct atom a = t->atoms.items[index];
-  switch (a.kind) {
-  case ATOM_SYMBOL: {
-    dim other = t->symbols.items[a.a].stands_for;
-    return other == NO_DIM ? atom_dim(t, ATOM_SYMBOL, a.a, NO_DIM) : rebuild(t, other);
+  if (a.kind == ATOM_SYMBOL) {
+    dim other = symbol_for(t, a.a, symbols);
+    return other == NO_DIM ? atom_dim(t, ATOM_SYMBOL, a.a, NO_DIM) : symbols ? other : rebuild(t, other, symbols);
   }
-  case ATOM_FLOORDIV: return dim_floordiv(t, a.a, a.b);
-  case ATOM_MOD: return dim_mod(t, a.a, a.b);
-  case ATOM_MIN: return dim_min(t, a.a, a.b);
-  default: return dim_max(t, a.a, a.b);
+  dim x = rebuild(t, a.a, symbols), y = rebuild(t, a.b, symbols);
+  switch (a.kind) {
+  case ATOM_FLOORDIV: return dim_floordiv(t, x, y);
+  case ATOM_MOD: return dim_mod(t, x, y);
+  case ATOM_MIN: return dim_min(t, x, y);
+  default: return dim_max(t, x, y);
   }
 }
 
-static bool mentions_unified(struct dim_table *t, dim d) {
+static bool mentions_others(const struct dim_table *t, dim d, const dim *symbols) {
   const struct sum s = t->sums.items[d];
   for (uint32_t i = 0; i < s.count; i++)
     for (uint32_t j = 0; j < s.terms[i].count; j++) {
       struct atom a = t->atoms.items[s.terms[i].atoms[j]];
-      if (a.kind == ATOM_SYMBOL ? t->symbols.items[a.a].stands_for != NO_DIM : mentions_unified(t, a.a) || mentions_unified(t, a.b))
+      if (a.kind == ATOM_SYMBOL ? symbol_for(t, a.a, symbols) != NO_DIM
+                                : mentions_others(t, a.a, symbols) || mentions_others(t, a.b, symbols))
         return true;
     }
   return false;
 }
 
-static dim rebuild(struct dim_table *t, dim d) {
-  if (!mentions_unified(t, d))
+static dim rebuild(struct dim_table *t, dim d, const dim *symbols) {
+  if (!mentions_others(t, d, symbols))
     return d;
   const struct sum s = t->sums.items[d];
   dim total = dim_const(t, 0);
   for (uint32_t i = 0; i < s.count; i++) {
     dim product = dim_const(t, s.terms[i].coefficient);
     for (uint32_t j = 0; j < s.terms[i].count; j++)
-      product = dim_mul(t, product, rebuild_atom(t, s.terms[i].atoms[j]));
+      product = dim_mul(t, product, rebuild_atom(t, s.terms[i].atoms[j], symbols));
     total = dim_add(t, total, product);
   }
   return total;
 }
 
-dim dim_resolve(struct dim_table *t, dim d) { return t->unified && d != NO_DIM ? rebuild(t, d) : d; }
+dim dim_resolve(struct dim_table *t, dim d) { return t->unified && d != NO_DIM ? rebuild(t, d, NULL) : d; }
+dim dim_replace(struct dim_table *t, dim d, const dim *symbols) { return d == NO_DIM ? d : rebuild(t, dim_resolve(t, d), symbols); }
 
 /* Whether d has a symbol from `first` to `last`. */
 static bool has_symbol(const struct dim_table *t, dim d, uint32_t first, uint32_t last) {

@@ -48,6 +48,8 @@ void dims_set_reason(struct dim_table *t, const char *why);
 /* Why a symbol stands for something else; NULL when it does not. */
 const char *dim_reason(const struct dim_table *t, dim symbol);
 dim dim_resolve(struct dim_table *t, dim d);
+/* d with symbols[s] in the place of each symbol s; NO_DIM there: it stays. */
+dim dim_replace(struct dim_table *t, dim d, const dim *symbols);
 /* "n0*784 + 1" in memory of the table */
 const char *dim_text(struct dim_table *t, dim d);
 

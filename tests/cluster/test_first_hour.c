@@ -136,7 +136,7 @@ static void a_check_says_all_that_a_build_would_refuse(void **state) {
   (void)state;
   must(TFC " check " MODELS "unnamed_train_step/graph.pb");
   must_say("can be built\n");
-  assert_int_equal(run(TFC " check " STRATEGIES "loop_around/model --cluster cluster.json --strategy allreduce"), 65);
+  assert_int_equal(run(TFC " check " STRATEGIES "until_close/model --cluster cluster.json --strategy allreduce"), 65);
   must_say("error: UNIMPLEMENTED: entry train: ");
   must_say("--strategy allreduce: ");
 }

@@ -115,6 +115,22 @@ static void what_makes_two_sizes_equal_is_one_symbols_value(void **state) {
   arena_deinit(&f->arena);
 }
 
+/* As for the turns of a loop, each of which finds sizes of its own: at any depth, and what a symbol stands for, too. */
+static void symbols_are_replaced_wherever_they_stand(void **state) {
+  (void)state;
+  struct fixture *f = fixture_make();
+  dim symbols[SYMBOLS + 1] = {[1] = f->n[2], [3] = dim_const(f->t, 4)};
+  dim nested = dim_floordiv(f->t, dim_add(f->t, f->n[1], dim_const(f->t, 5)), f->n[3]);
+  dim expected = dim_floordiv(f->t, dim_add(f->t, f->n[2], dim_const(f->t, 5)), dim_const(f->t, 4));
+  assert_int_equal(dim_replace(f->t, dim_mul(f->t, f->n[0], nested), symbols), dim_mul(f->t, f->n[0], expected));
+  assert_int_equal(dim_replace(f->t, dim_min(f->t, f->n[1], f->n[0]), symbols), dim_min(f->t, f->n[2], f->n[0]));
+  assert_int_equal(dim_replace(f->t, f->n[0], symbols), f->n[0]);
+  assert_int_equal(dim_replace(f->t, NO_DIM, symbols), NO_DIM);
+  assert_true(dim_unify(f->t, f->n[4], dim_add(f->t, f->n[1], f->n[0])));
+  assert_int_equal(dim_replace(f->t, f->n[4], symbols), dim_add(f->t, f->n[2], f->n[0]));
+  arena_deinit(&f->arena);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(equal_sizes_have_one_id),
@@ -123,6 +139,7 @@ int main(void) {
     cmocka_unit_test(the_edges_of_integers_do_no_harm),
     cmocka_unit_test(nested_bounds_are_found_in_little_time),
     cmocka_unit_test(what_makes_two_sizes_equal_is_one_symbols_value),
+    cmocka_unit_test(symbols_are_replaced_wherever_they_stand),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

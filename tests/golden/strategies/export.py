@@ -248,7 +248,7 @@ def hand_adam():
 
 
 def loop_around():
-    """Trains in a loop: refused (its case is written by hand)."""
+    """Two turns of a loop, each a step."""
     w = tf.Variable(floats(3, 1), name="w")
 
     def step(w, x, y):
@@ -257,6 +257,43 @@ def loop_around():
                 loss = mean_squares(y, tf.matmul(x, w))
             w.assign_sub(0.1 * tape.gradient(loss, w))
         return mean_squares(y, tf.matmul(x, w))
+    return Plain([w], step, [((None, 3), F), ((None, 1), F)]), floats(24, 3), floats(24, 1)
+
+
+def epochs():
+    """A loop around steps of Adam, with what each turn has lost, and slow weights that follow in every second turn."""
+    w, u, slow, count = (tf.Variable(v, name=n) for n, v in (("w", floats(5, 4)), ("u", floats(4, 3)), ("slow", floats(4, 3)), ("count", 0)))
+    optimizer = keras.optimizers.Adam(0.05)
+    optimizer.build([w, u])
+
+    def step(*rest):
+        x, y = rest[-2:]
+        losses = tf.TensorArray(F, 3)
+        for turn in tf.range(3):
+            with tf.GradientTape() as tape:
+                loss = mean_squares(y, tf.tanh(x @ w) @ u)
+            optimizer.apply_gradients(zip(tape.gradient(loss, [w, u]), [w, u]))
+            if count.assign_add(1) % 2 == 0:
+                slow.assign_add(0.5 * (u - slow))
+                u.assign(slow)
+            losses = losses.write(turn, loss)
+        return losses.stack()
+    job = Plain([w, u, slow, count] + list(optimizer.variables), step, [((None, 5), F), ((None, 3), F)])
+    job.optimizer = optimizer
+    return job, floats(24, 5), floats(24, 3)
+
+
+def until_close():
+    """As many turns as the data take: refused (its case is written by hand)."""
+    w = tf.Variable(floats(3, 1), name="w")
+
+    def step(w, x, y):
+        loss = mean_squares(y, tf.matmul(x, w))
+        while loss > 0.9:
+            with tf.GradientTape() as tape:
+                loss = mean_squares(y, tf.matmul(x, w))
+            w.assign_sub(0.1 * tape.gradient(loss, w))
+        return loss
     return Plain([w], step, [((None, 3), F), ((None, 1), F)]), floats(24, 3), floats(24, 1)
 
 
@@ -429,7 +466,7 @@ def adversarial_in_place():
 
 MODELS = {f.__name__: f for f in (
     adam, adam_fixed_batch, momentum, clip_global_norm, adamw_ema_schedule, accumulation, rmsprop_clipnorm, lion, adafactor, loss_scale, residual,
-    gru, lstm_rolled, unet, vit, dlrm, dlrm_adam, dlrm_sgd, gpt2, fit, penalty, assign_sub, hand_adam, tied_square, loop_around, scalars,
+    gru, lstm_rolled, unet, vit, dlrm, dlrm_adam, dlrm_sgd, gpt2, fit, penalty, assign_sub, hand_adam, tied_square, loop_around, epochs, until_close, scalars,
     dlrm_clip, dlrm_fixed_batch, words, words_accumulated, centre, adversarial, adversarial_factored, adversarial_ftrl, adversarial_in_place,
     siamese, adversarial_words, dlrm_ftrl) + TABLES}
 APART = {"residual", "siamese"}
