@@ -63,6 +63,11 @@ struct update_link {
   uint32_t earlier; /* index + 1 */
 };
 
+static int compare_befores(const void *a, const void *b) {
+  const struct reach_before *x = a, *y = b;
+  return x->node != y->node ? (x->node < y->node ? -1 : 1) : x->var < y->var ? -1 : x->var > y->var;
+}
+
 static void find_orders(struct reach *r) {
   struct ordering o = {.r = r, .stamp = calloc(r->flow->nodes.count + 1, sizeof *o.stamp)};
   uint32_t *last = calloc(r->build->vars.count + 1, sizeof *last);
@@ -80,6 +85,7 @@ static void find_orders(struct reach *r) {
           continue;
         if (links.items[l - 1].node > r->before[id])
           r->before[id] = links.items[l - 1].node;
+        vec_push(&r->befores, (struct reach_before){id, t.vars.items[i], links.items[l - 1].node});
         break;
       }
     for (uint32_t i = 0; i < t.updated.count; i++) {
@@ -87,11 +93,20 @@ static void find_orders(struct reach *r) {
       last[t.updated.items[i]] = links.count;
     }
   }
+  if (r->befores.count)
+    qsort(r->befores.items, r->befores.count, sizeof *r->befores.items, compare_befores);
   vec_free(&t.vars);
   vec_free(&t.updated);
   vec_free(&links);
   free(last);
   free(o.stamp);
+}
+
+flow_id reach_update_before(const struct reach *r, flow_id node, uint32_t var) {
+  struct reach_before asked = {.node = node, .var = var};
+  const struct reach_before *found =
+    r->befores.count ? bsearch(&asked, r->befores.items, r->befores.count, sizeof asked, compare_befores) : NULL;
+  return found ? found->update : 0;
 }
 
 void reach_init(struct reach *r, struct build *build, const struct flow *flow) {
@@ -118,6 +133,7 @@ void reach_init(struct reach *r, struct build *build, const struct flow *flow) {
 
 void reach_deinit(struct reach *r) {
   free(r->before);
+  vec_free(&r->befores);
   free(r->own_size);
   free(r->seen);
   free(r->cut);

@@ -12,19 +12,25 @@
 
 #include "compiler/build.h"
 
+struct reach_before {
+  flow_id node;
+  uint32_t var;
+  flow_id update;
+};
 struct reach {
   struct build *build;
   const struct flow *flow;
-  flow_id *before;    /* per node that touches a variable: the last update of it that is ordered before; 0: none */
-  bool *cut;          /* per value: it is made alike on all workers */
-  bool *own;          /* per node, of the last run: a value of the cut is made of it */
-  bool *of_variables; /* per value: it depends on what a variable held before the step */
-  bool *behind;       /* per value: it is alike because it is made of what was cut */
-  bool *node_depends; /* the same, per node */
-  bool scalars;       /* of the last run: ways may lead through scalars */
-  bool settled;       /* of the next runs: what is read of a variable after an update counts as alike */
-  bool explicit;      /* of the next runs: the flow has the means, and whoever takes a value of the cut sees what all workers make */
-  value_id blocked;   /* of the next runs: a value that leads nowhere, and neither do sizes; 0: none */
+  flow_id *before;                  /* per node that touches variables: the last update of any of them that is ordered before; 0: none */
+  VEC(struct reach_before) befores; /* the same for each of its variables, by node */
+  bool *cut;                        /* per value: it is made alike on all workers */
+  bool *own;                        /* per node, of the last run: a value of the cut is made of it */
+  bool *of_variables;               /* per value: it depends on what a variable held before the step */
+  bool *behind;                     /* per value: it is alike because it is made of what was cut */
+  bool *node_depends;               /* the same, per node */
+  bool scalars;                     /* of the last run: ways may lead through scalars */
+  bool settled;                     /* of the next runs: what is read of a variable after an update counts as alike */
+  bool explicit;    /* of the next runs: the flow has the means, and whoever takes a value of the cut sees what all workers make */
+  value_id blocked; /* of the next runs: a value that leads nowhere, and neither do sizes; 0: none */
   /* of the last run: */
   bool *differs, *node_differs;
   bool *carried;            /* per value: it differs as a variable does that has been changed before */
@@ -45,6 +51,8 @@ void reach_init(struct reach *r, struct build *build, const struct flow *flow);
 void reach_run(struct reach *r, bool scalars);
 void reach_deinit(struct reach *r);
 
+/* The last update of the variable that is ordered before a node that touches it; 0: none. */
+flow_id reach_update_before(const struct reach *r, flow_id node, uint32_t var);
 bool reach_is_scalar(const struct reach *r, value_id v);
 /* Whether what the node makes differs with a value that it takes. */
 bool reach_leads_to(const struct reach *r, value_id v, flow_id node);

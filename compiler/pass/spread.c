@@ -20,7 +20,7 @@ struct spread {
 /* ---- tasks ---- */
 
 /* Beside the variables of a server only the order of what touches the same ones counts, and of host calls. */
-static void drop_orders(struct flow *f, const flow_id *before) {
+static void drop_orders(struct flow *f, const struct reach *r) {
   for (flow_id id = 1; id < f->nodes.count; id++) {
     struct flow_node *n = f->nodes.items[id];
     uint32_t kept = 0;
@@ -30,9 +30,10 @@ static void drop_orders(struct flow *f, const flow_id *before) {
     if (!n)
       continue;
     n->controls.count = kept;
-    if (before[id])
-      node_follow(n, before[id]);
   }
+  for (uint32_t i = 0; i < r->befores.count; i++)
+    if (f->nodes.items[r->befores.items[i].node])
+      node_follow(f->nodes.items[r->befores.items[i].node], r->befores.items[i].update);
 }
 
 static status place_on_servers(struct spread *s) {
@@ -45,7 +46,7 @@ static status place_on_servers(struct spread *s) {
   homes_assign(&h);
   status result = OK;
   for (uint32_t i = 0; i < b->entries.count && result == OK; i++) {
-    drop_orders(b->entries.items[i].flow, s->reaches[i].before);
+    drop_orders(b->entries.items[i].flow, &s->reaches[i]);
     result = homes_place(&h, &s->reaches[i], b->entries.items[i].flow, &s->gradients[i]);
   }
   homes_deinit(&h);
@@ -98,10 +99,9 @@ static status verify_alike(struct build *b, const struct entry *e) {
 static status synchronise(struct spread *s, uint32_t i) {
   struct build *b = s->build;
   struct entry *e = &b->entries.items[i];
-  uint32_t count = e->flow->nodes.count;
   if (s->gradients[i].trains && b->strategy != STRATEGY_PS_ASYNC) {
     sync_means(b, e, &s->gradients[i], &s->keys);
-    TRY(sync_rounds(b, e, s->reaches[i].before, count));
+    TRY(sync_rounds(b, e, &s->reaches[i]));
     TRY(verify_alike(b, e));
   }
   note_replicas(e);

@@ -6,8 +6,8 @@
  *
  * Behind the means the steps of all workers are alike, so each of them could make the updates; on a server one of them does (a guard, as in
  * conds): the first that has all that they need, so that none of it can be missing any more. The others wait until it has ended them. What
- * they want to know of a variable's new value they compute for themselves from the old one, as the leader does; only what an optimizer's op
- * has changed in place is read after the updates. */
+ * they want to know of a variable's new value they compute for themselves from the old one, as the leader does. What an optimizer's op
+ * changes in place is read after the updates instead, unless other updates of the step are made of it (of several steps in one). */
 #include "compiler/pass/sync.h"
 
 #include <stdlib.h>
@@ -15,6 +15,7 @@
 
 #include "compiler/edit/flow_edit.h"
 #include "compiler/edit/flow_kernel.h"
+#include "compiler/edit/update_values.h"
 
 uint32_t sync_workers(const struct build *b) {
   uint32_t count = 0;
@@ -121,22 +122,28 @@ void sync_means(struct build *b, struct entry *e, struct gradients *g, struct ma
 
 /* ---- rounds ---- */
 
+/* What a variable holds after an update. */
+struct new_value {
+  flow_id update;
+  uint32_t var;
+  value_id value;
+};
 struct round {
   struct build *build;
   struct flow *flow;
   const char *entry, *holders;
   bool leads; /* the task has variables that are updated once for all */
   uint32_t task;
-  const flow_id *before;
-  uint32_t before_count;
-  bool *led; /* per node: only the leader's step runs it */
+  const struct reach *reach; /* of the nodes that were there before the means */
+  bool *led;                 /* per node: only the leader's step runs it */
   uint32_t led_count;
-  value_id *updated; /* per node that updates a variable: what that holds then, where somebody has asked */
-  bool *behind;      /* per node: it needs a mean */
-  VEC(flow_id) late; /* reads that wait for the leader's updates */
+  VEC(struct new_value) news; /* where somebody has asked */
+  bool maps;                  /* they may also be made by what an optimizer's op does */
+  bool *behind;               /* per node: it needs a mean */
+  VEC(flow_id) late;          /* reads that wait for the leader's updates */
 };
 
-static flow_id before(const struct round *r, flow_id id) { return id < r->before_count ? r->before[id] : 0; }
+static flow_id before(const struct round *r, flow_id id, uint32_t var) { return reach_update_before(r->reach, id, var); }
 static bool is_led(const struct round *r, flow_id id) { return id < r->led_count && r->led[id]; }
 
 static bool may_be_led(const struct flow_node *n) {
@@ -176,14 +183,14 @@ static void find_led(struct round *r) {
 
 /* ---- new values ---- */
 
-static value_id value_after(struct round *r, flow_id update);
+static value_id value_after(struct round *r, flow_id update, uint32_t var);
 
 static value_id value_before(struct round *r, flow_id update, uint32_t var) {
   const struct flow_var *v = &r->build->vars.items[var];
   struct flow_value like = {.dtype = v->dtype, .rank = v->rank};
-  flow_id id;
-  if (before(r, update))
-    return value_after(r, before(r, update));
+  flow_id id, earlier = before(r, update, var);
+  if (earlier)
+    return value_after(r, earlier, var);
   if (!v->has_shape)
     return NO_VALUE;
   for (int d = 0; d < v->rank; d++)
@@ -193,7 +200,8 @@ static value_id value_before(struct round *r, flow_id update, uint32_t var) {
   return flow_append_output(r->flow, read, id, like);
 }
 
-static enum scalar_op sum_of(const char *op) {
+static enum scalar_op sum_of(const struct flow_node *n) {
+  const char *op = n->op == FLOW_KERNEL && n->inputs.count == 1 ? n->tf_op : "";
   bool adds = strcmp(op, "AssignAddVariableOp") == 0 || strcmp(op, "AssignAdd") == 0;
   bool subtracts = strcmp(op, "AssignSubVariableOp") == 0 || strcmp(op, "AssignSub") == 0;
   return adds ? SCALAR_ADD : subtracts ? SCALAR_SUB : SCALAR_NONE;
@@ -215,36 +223,66 @@ static value_id merge_guarded(struct round *r, const struct flow_node *update, v
   return new;
 }
 
-static value_id find_value_after(struct round *r, flow_id update) {
-  struct flow_node *n = r->flow->nodes.items[update];
-  value_id new = NO_VALUE, old = NO_VALUE;
-  enum scalar_op op = n->op == FLOW_KERNEL ? sum_of(n->tf_op) : SCALAR_NONE;
-  if (n->op == FLOW_ASSIGN) {
-    old = n->guard_count ? value_before(r, update, n->var) : NO_VALUE;
-    new = n->inputs.items[0];
-  } else if (op != SCALAR_NONE && n->inputs.count == 1) {
-    uint32_t var = UINT32_MAX;
-    for (uint32_t i = 0; i < node_touch_count(n); i++)
-      if (node_touch(n, i, &var) == TOUCH_UPDATE)
-        break;
-    old = value_before(r, update, var);
-    new = old ? flow_append_map(r->flow, n, r->task, "new_value", op, old, n->inputs.items[0]) : NO_VALUE;
-    if (new) {
-      struct flow_node *sum = vec_last(&r->flow->nodes);
-      sum->guards = n->guards;
-      sum->guard_count = n->guard_count;
-    }
-  }
-  if (!new || (n->guard_count && !old))
-    return NO_VALUE;
-  return merge_guarded(r, n, old, new);
+static void note_new(struct round *r, flow_id update, uint32_t var, value_id old, value_id new) {
+  const struct flow_node *n = r->flow->nodes.items[update];
+  if (new && (old || !n->guard_count))
+    vec_push(&r->news, (struct new_value){update, var, merge_guarded(r, n, old, new)});
 }
 
-/* What the variable holds after an update that says it; NO_VALUE: it is changed in place, by an optimizer's op. */
-static value_id value_after(struct round *r, flow_id update) {
-  if (!r->updated[update])
-    r->updated[update] = find_value_after(r, update);
-  return r->updated[update];
+static void find_sum(struct round *r, flow_id update, uint32_t var) {
+  struct flow_node *n = r->flow->nodes.items[update];
+  value_id old = value_before(r, update, var);
+  value_id new = old ? flow_append_map(r->flow, n, r->task, "new_value", sum_of(n), old, n->inputs.items[0]) : NO_VALUE;
+  if (new) {
+    struct flow_node *sum = vec_last(&r->flow->nodes);
+    sum->guards = n->guards;
+    sum->guard_count = n->guard_count;
+  }
+  note_new(r, update, var, old, new);
+}
+
+/* Of all variables that an optimizer's op changes: each worker does what it does, beside the leader. */
+static void find_map(struct round *r, flow_id update) {
+  struct flow_node *n = r->flow->nodes.items[update];
+  uint32_t count = n->kernel->buffers.count;
+  value_id *old = calloc(count + 1, sizeof *old), *made = calloc(count + 1, sizeof *made);
+  bool all = true;
+  for (uint32_t b = 0; b < count && all; b++)
+    if (n->kernel->buffers.items[b].mode == BUFFER_INOUT) {
+      old[b] = value_before(r, update, n->args[b].var - 1);
+      all = old[b] != NO_VALUE;
+    }
+  if (all) {
+    struct flow_node *map = update_append_values(r->flow, n, r->task, old, made);
+    map->guards = n->guards;
+    map->guard_count = n->guard_count;
+  }
+  for (uint32_t b = 0; b < count && all; b++)
+    if (made[b])
+      note_new(r, update, n->args[b].var - 1, old[b], made[b]);
+  free(old);
+  free(made);
+}
+
+static value_id known_value(const struct round *r, flow_id update, uint32_t var) {
+  for (uint32_t i = 0; i < r->news.count; i++)
+    if (r->news.items[i].update == update && r->news.items[i].var == var)
+      return r->news.items[i].value;
+  return NO_VALUE;
+}
+
+/* What the variable holds after an update that says it; NO_VALUE: it is changed in place, in a way that no value has. */
+static value_id value_after(struct round *r, flow_id update, uint32_t var) {
+  const struct flow_node *n = r->flow->nodes.items[update];
+  if (known_value(r, update, var))
+    return known_value(r, update, var);
+  if (n->op == FLOW_ASSIGN)
+    note_new(r, update, var, n->guard_count ? value_before(r, update, var) : NO_VALUE, n->inputs.items[0]);
+  else if (sum_of(n) != SCALAR_NONE)
+    find_sum(r, update, var);
+  else if (r->maps && update_is_map(n))
+    find_map(r, update);
+  return known_value(r, update, var);
 }
 
 static bool reaches_update(const struct flow *f, flow_id from) {
@@ -272,19 +310,21 @@ static void replace_uses(struct round *r, value_id from, value_id to, bool led) 
       node_replace_input(r->flow->nodes.items[id], from, to, r->flow->arena);
 }
 
-/* A read of a new value for others than the leader. */
-static status read_new(struct round *r, flow_id id) {
+static void take_new(struct round *r, flow_id id, value_id new) {
   struct flow *f = r->flow;
   struct flow_node *n = f->nodes.items[id];
-  value_id old = n->outputs.items[0], new = value_after(r, before(r, id));
-  if (new) {
-    replace_uses(r, old, new, true);
-    replace_uses(r, old, new, false);
-    f->values.items[old].producer = 0;
-    n->outputs.count = 0;
-    n->op = FLOW_NOOP; /* others may come after it */
-    return OK;
-  }
+  value_id old = n->outputs.items[0];
+  replace_uses(r, old, new, true);
+  replace_uses(r, old, new, false);
+  f->values.items[old].producer = 0;
+  n->outputs.count = 0;
+  n->op = FLOW_NOOP; /* others may come after it */
+}
+
+/* The leader reads for itself; the others when its updates are made. */
+static void read_late(struct round *r, flow_id id) {
+  struct flow *f = r->flow;
+  struct flow_node *n = f->nodes.items[id];
   flow_id again;
   struct flow_node *own = flow_append(f, FLOW_READ, n, n->task, &again);
   own->var = n->var;
@@ -292,13 +332,26 @@ static status read_new(struct round *r, flow_id id) {
   own->guard_count = n->guard_count;
   for (uint32_t i = 0; i < n->controls.count; i++)
     vec_push(&own->controls, n->controls.items[i]);
+  value_id old = n->outputs.items[0];
   replace_uses(r, old, flow_append_output(f, own, again, f->values.items[old]), true);
-  if (reaches_update(f, id))
-    return fail(UNIMPLEMENTED,
-                "%s (%s): --strategy %s: what an optimizer's op has made of '%s' changes another variable in the same "
-                "step",
-                n->name, n->tf_op, r->build->options.strategy, r->build->vars.items[n->var].name);
   vec_push(&r->late, id);
+}
+
+/* A read of a new value for others than the leader. What changes a variable in the same step cannot wait for it. */
+static status read_new(struct round *r, flow_id id) {
+  const struct flow_node *n = r->flow->nodes.items[id];
+  flow_id update = before(r, id, n->var);
+  bool must = reaches_update(r->flow, id);
+  r->maps = must;
+  value_id new = value_after(r, update, n->var);
+  if (new)
+    take_new(r, id, new);
+  else if (!must)
+    read_late(r, id);
+  else
+    return fail(UNIMPLEMENTED, "%s (%s): --strategy %s: what '%s' (%s) has made of '%s' changes another variable in the same step", n->name,
+                n->tf_op, r->build->options.strategy, r->flow->nodes.items[update]->name, r->flow->nodes.items[update]->tf_op,
+                r->build->vars.items[n->var].name);
   return OK;
 }
 
@@ -314,9 +367,9 @@ static status read_new_values(struct round *r) {
   find_led(r);
   for (bool more = true; more;) {
     more = false;
-    for (flow_id id = 1; id < r->before_count; id++) {
+    for (flow_id id = 1; id < r->flow->nodes.count; id++) {
       const struct flow_node *n = r->flow->nodes.items[id];
-      if (!n || n->op != FLOW_READ || n->task != r->task || !before(r, id) || is_led(r, id) || is_late(r, id))
+      if (!n || n->op != FLOW_READ || n->task != r->task || !before(r, id, n->var) || is_led(r, id) || is_late(r, id))
         continue;
       TRY(read_new(r, id));
       find_led(r);
@@ -501,7 +554,7 @@ static status make_round(struct round *r) {
   return OK;
 }
 
-status sync_rounds(struct build *b, struct entry *e, const flow_id *before_nodes, uint32_t before_count) {
+status sync_rounds(struct build *b, struct entry *e, const struct reach *reach) {
   status result = OK;
   uint32_t tasks = b->cluster.tasks.count;
   uint8_t *holds = ARENA_ARRAY(&b->arena, uint8_t, tasks + 1), *leads = ARENA_ARRAY(&b->arena, uint8_t, tasks + 1);
@@ -513,20 +566,12 @@ status sync_rounds(struct build *b, struct entry *e, const flow_id *before_nodes
   for (uint32_t t = 0; t < tasks && result == OK; t++) {
     if (!holds[t])
       continue;
-    struct round r = {.build = b,
-                      .flow = e->flow,
-                      .entry = e->name,
-                      .holders = holders,
-                      .leads = leads[t],
-                      .task = t,
-                      .before = before_nodes,
-                      .before_count = before_count};
-    r.updated = calloc(before_count + 1, sizeof *r.updated);
+    struct round r = {.build = b, .flow = e->flow, .entry = e->name, .holders = holders, .leads = leads[t], .task = t, .reach = reach};
     result = make_round(&r);
     vec_free(&r.late);
     free(r.led);
     free(r.behind);
-    free(r.updated);
+    vec_free(&r.news);
   }
   /* a round is decided when all tasks have what is given: no part may wait for a mean before it has sent all that it gives */
   struct round whole = {.flow = e->flow};

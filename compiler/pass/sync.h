@@ -11,8 +11,8 @@ uint32_t sync_workers(const struct build *build); /* how many there are */
  * text. */
 void sync_means(struct build *build, struct entry *entry, struct gradients *gradients, struct map *keys);
 /* Afterwards: the steps meet in rounds where the means are made, and where variables are on servers what changes them there is done by one
- * step of all workers'. `before`: of struct reach, for the nodes that were there then. */
-status sync_rounds(struct build *build, struct entry *entry, const flow_id *before, uint32_t before_count);
+ * step of all workers'. `reach`: of the flow as it was before the means. */
+status sync_rounds(struct build *build, struct entry *entry, const struct reach *reach);
 
 bool sync_meets(const struct flow_node *node); /* the steps of all workers meet in it: what it gives is the same for all, or the round's */
 bool sync_is_mean(const struct flow_node *node); /* a value of all workers' */

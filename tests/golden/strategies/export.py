@@ -283,6 +283,26 @@ def epochs():
     return job, floats(24, 5), floats(24, 3)
 
 
+def epochs_in_place():
+    """The same by ops that change several variables in place, with bounds for one of them."""
+    w, u, power = tf.Variable(floats(5, 4), name="w"), tf.Variable(floats(4, 3), name="u"), tf.Variable(0.9, name="power")
+    slots = [tf.Variable(tf.zeros(v.shape), name=n) for v, n in ((w, "w_m"), (w, "w_v"), (u, "u_a"))]
+
+    def step(*rest):
+        (m, v, a), (x, y), loss = slots, rest[-2:], 0.0
+        for _ in tf.range(3):
+            with tf.GradientTape() as tape:
+                loss = mean_squares(y, tf.tanh(x @ w) @ u)
+            of_w, of_u = tape.gradient(loss, [w, u])
+            tf.raw_ops.ResourceApplyAdam(var=w.handle, m=m.handle, v=v.handle, beta1_power=power, beta2_power=0.99, lr=0.05, beta1=0.9,
+                                         beta2=0.99, epsilon=1e-7, grad=of_w)
+            tf.raw_ops.ResourceApplyMomentum(var=u.handle, accum=a.handle, lr=0.1, grad=of_u, momentum=0.9, use_nesterov=True)
+            u.assign(tf.clip_by_value(u, -0.8, 0.8))
+            power.assign(power * 0.9)
+        return loss
+    return Plain([w, u, power] + slots, step, [((None, 5), F), ((None, 3), F)]), floats(24, 5), floats(24, 3)
+
+
 def until_close():
     """As many turns as the data take: refused (its case is written by hand)."""
     w = tf.Variable(floats(3, 1), name="w")
@@ -466,7 +486,8 @@ def adversarial_in_place():
 
 MODELS = {f.__name__: f for f in (
     adam, adam_fixed_batch, momentum, clip_global_norm, adamw_ema_schedule, accumulation, rmsprop_clipnorm, lion, adafactor, loss_scale, residual,
-    gru, lstm_rolled, unet, vit, dlrm, dlrm_adam, dlrm_sgd, gpt2, fit, penalty, assign_sub, hand_adam, tied_square, loop_around, epochs, until_close, scalars,
+    gru, lstm_rolled, unet, vit, dlrm, dlrm_adam, dlrm_sgd, gpt2, fit, penalty, assign_sub, hand_adam, tied_square, loop_around, epochs, epochs_in_place,
+    until_close, scalars,
     dlrm_clip, dlrm_fixed_batch, words, words_accumulated, centre, adversarial, adversarial_factored, adversarial_ftrl, adversarial_in_place,
     siamese, adversarial_words, dlrm_ftrl) + TABLES}
 APART = {"residual", "siamese"}
