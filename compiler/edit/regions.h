@@ -4,8 +4,9 @@
 
 #include "compiler/build.h"
 
-/* An `if` that changes variables becomes guarded nodes and merges, and a loop that does the turns that it makes, where those are known and few,
- * so that each of its updates can be where its variable lives; a variable that a region only reads is read before it, and handed in. */
+/* An `if` that changes variables becomes guarded nodes and merges, and a loop that does the turns that it makes, where those are known and
+ * few, so that each of its updates can be where its variable lives. A variable that a region only reads is read before it and handed
+ * in. */
 void regions_open(struct build *build, struct flow *flow);
 
 #endif

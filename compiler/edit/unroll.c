@@ -7,9 +7,6 @@
 #include "compiler/edit/flow_edit.h"
 #include "compiler/loop/loop_form.h"
 
-#define TURNS_MAX 256
-#define NODES_MAX 20000 /* of all turns together */
-
 /* ---- which ---- */
 
 static uint32_t count_nodes(const struct flow *f) {
@@ -48,8 +45,8 @@ static int64_t turns_of(const struct flow *f, const struct flow_node *loop) {
 
 bool loop_may_unroll(const struct flow *f, const struct flow_node *loop) {
   int64_t turns = turns_of(f, loop);
-  return turns >= 0 && turns <= TURNS_MAX && loop->rows_in == 0 && loop->rows_out == 0 &&
-         (int64_t)count_nodes(loop->branches[1]) * turns <= NODES_MAX && keeps_shapes(f, loop);
+  return turns >= 0 && turns <= UNROLL_NODES_MAX && loop->rows_in == 0 && loop->rows_out == 0 &&
+         (int64_t)count_nodes(loop->branches[1]) * turns <= UNROLL_NODES_MAX && keeps_shapes(f, loop);
 }
 
 /* ---- turns ---- */

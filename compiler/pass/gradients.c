@@ -19,6 +19,7 @@
 
 #include "base/gradient_name.h"
 #include "compiler/edit/flow_edit.h"
+#include "compiler/edit/unroll.h"
 #include "compiler/pass/gradient_rows.h"
 
 uint32_t gradients_updated(const struct reach *r, flow_id id) {
@@ -438,11 +439,10 @@ static status refuse(const struct reach *r) {
   const struct flow_node *n = r->flow->nodes.items[id];
   uint32_t var = gradients_updated(r, id);
   if (n->op == FLOW_WHILE)
-    return fail(
-      UNIMPLEMENTED,
-      "%s (%s): --strategy %s: a loop around steps of training: how many turns it makes must be known while compiling, and what it "
-      "hands on have the same shape in all of them: %s",
-      n->name, n->tf_op, r->build->options.strategy, reach_path(r, id, r->flow->arena));
+    return fail(UNIMPLEMENTED,
+                "%s (%s): --strategy %s: a loop around steps of training: its turns must be a number that is known while compiling, "
+                "with no more than %d nodes in all, and what it hands on have the same shape in all of them: %s",
+                n->name, n->tf_op, r->build->options.strategy, UNROLL_NODES_MAX, reach_path(r, id, r->flow->arena));
   const char *what = var == UINT32_MAX ? "what a region changes" : arena_printf(r->flow->arena, "'%s'", r->build->vars.items[var].name);
   return fail(UNIMPLEMENTED,
               "%s (%s): --strategy %s: %s is not changed by a mean of what the workers have: nothing of its shape, "

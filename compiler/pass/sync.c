@@ -381,17 +381,15 @@ static status read_new_values(struct round *r) {
 
 /* ---- the meetings ---- */
 
-bool sync_is_mean(const struct flow_node *n) { return n->op == FLOW_HOST && strcmp(n->host, "SyncValue") == 0; }
+bool sync_is_mean(const struct flow_node *n) { return node_is_call(n, "SyncValue"); }
 
-static bool is_round(const struct flow_node *n) { return n->op == FLOW_HOST && strcmp(n->host, "SyncRound") == 0; }
+static bool is_round(const struct flow_node *n) { return node_is_call(n, "SyncRound"); }
 
 bool sync_meets(const struct flow_node *n) { return sync_is_mean(n) || is_round(n); }
 
 bool sync_gives(const struct flow_node *n) {
-  for (uint32_t i = 0; is_round(n) && i < n->attr_count; i++)
-    if (strcmp(n->attrs[i].name, "when") == 0)
-      return strncmp(n->attrs[i].value.s.data, "gives", n->attrs[i].value.s.size) == 0;
-  return false;
+  const struct attr_value *when = is_round(n) ? node_call_attr(n, "when") : NULL;
+  return when && strncmp(when->s.data, "gives", when->s.size) == 0;
 }
 
 /* What all calls of an entry's rounds say: which one, and who holds what it makes. */
