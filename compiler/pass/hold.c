@@ -21,14 +21,17 @@
 struct hold_edge {
   uint32_t from, to;
 };
+struct adjacency {
+  uint32_t *at, *list; /* of node i: list[at[i] .. at[i + 1]) */
+};
 /* The nodes of all parts of an entry: node n of part p is base[p] + n. */
 struct hold {
   struct build *build;
   struct entry *entry;
   uint32_t *base, count;
   VEC(struct hold_edge) edges;
-  uint32_t *at, *list; /* successors of i: list[at[i] .. at[i + 1]) */
-  uint32_t *place;     /* per node: where it stood; what joins receives stands behind the last of them */
+  struct adjacency next; /* successors */
+  uint32_t *place;       /* per node: where it stood; what joins receives stands behind the last of them */
   uint32_t *order, ordered;
 };
 
@@ -145,17 +148,42 @@ static void collect_edges(struct hold *h) {
   add_round_edges(h);
 }
 
-static void index_edges(struct hold *h) {
-  free(h->at);
-  free(h->list);
-  h->at = calloc((size_t)h->count + 2, sizeof *h->at);
-  h->list = calloc((size_t)h->edges.count + 1, sizeof *h->list);
+static struct adjacency adjacency_of(const struct hold *h, bool backwards) {
+  struct adjacency a = {calloc((size_t)h->count + 2, sizeof *a.at), calloc((size_t)h->edges.count + 1, sizeof *a.list)};
   for (uint32_t i = 0; i < h->edges.count; i++)
-    h->at[h->edges.items[i].from + 2]++;
+    a.at[(backwards ? h->edges.items[i].to : h->edges.items[i].from) + 2]++;
   for (uint32_t i = 2; i < h->count + 2; i++)
-    h->at[i] += h->at[i - 1];
-  for (uint32_t i = 0; i < h->edges.count; i++)
-    h->list[h->at[h->edges.items[i].from + 1]++] = h->edges.items[i].to;
+    a.at[i] += a.at[i - 1];
+  for (uint32_t i = 0; i < h->edges.count; i++) {
+    struct hold_edge e = h->edges.items[i];
+    a.list[a.at[(backwards ? e.to : e.from) + 1]++] = backwards ? e.from : e.to;
+  }
+  return a;
+}
+static void adjacency_free(struct adjacency *a) {
+  free(a->at);
+  free(a->list);
+}
+
+static void index_edges(struct hold *h) {
+  adjacency_free(&h->next);
+  h->next = adjacency_of(h, false);
+}
+
+/* Marks all that comes behind the nodes of `todo`, which it empties, but for these themselves. */
+typedef VEC(uint32_t) node_list;
+static bool *mark_behind(const struct hold *h, const struct adjacency *a, node_list *todo) {
+  bool *behind = calloc((size_t)h->count + 1, sizeof *behind);
+  while (todo->count > 0) {
+    uint32_t node = todo->items[--todo->count];
+    for (uint32_t i = a->at[node]; i < a->at[node + 1]; i++)
+      if (!behind[a->list[i]]) {
+        behind[a->list[i]] = true;
+        vec_push(todo, a->list[i]);
+      }
+  }
+  vec_free(todo);
+  return behind;
 }
 
 /* ---- one order of all parts ---- */
@@ -198,9 +226,9 @@ static void sort_nodes(struct hold *h, const uint32_t *key) {
   for (h->ordered = 0; ready.count > 0; h->ordered++) {
     uint32_t node = ready_pop(&ready);
     h->order[h->ordered] = node;
-    for (uint32_t i = h->at[node]; i < h->at[node + 1]; i++)
-      if (--needs[h->list[i]] == 0)
-        ready_push(&ready, h->list[i]);
+    for (uint32_t i = h->next.at[node]; i < h->next.at[node + 1]; i++)
+      if (--needs[h->next.list[i]] == 0)
+        ready_push(&ready, h->next.list[i]);
   }
   free(ready.heap);
   free(needs);
@@ -230,31 +258,49 @@ static bool is_meeting(const struct flow_node *n) { return n->op == FLOW_HOST &&
 
 static bool is_held(const struct flow_node *n) { return n && node_changes(n) && !is_meeting(n); }
 
-/* What needs a change of this part, directly or through other tasks. */
-static bool *mark_after_changes(struct hold *h, uint32_t part) {
-  bool *after = calloc((size_t)h->count + 1, sizeof *after);
-  VEC(uint32_t) todo = {0};
-  for (flow_id id = 1; id < part_flow(h, part)->nodes.count; id++)
-    if (is_held(node_at(h, part, id)))
-      vec_push(&todo, h->base[part] + id);
-  while (todo.count > 0) {
-    uint32_t node = todo.items[--todo.count];
-    for (uint32_t i = h->at[node]; i < h->at[node + 1]; i++)
-      if (!after[h->list[i]]) {
-        after[h->list[i]] = true;
-        vec_push(&todo, h->list[i]);
-      }
-  }
-  vec_free(&todo);
-  return after;
+struct change_note {
+  const struct build *build;
+  bool changes;
+};
+static void note_change(void *self, uint32_t var, enum touch touch) {
+  struct change_note *note = self;
+  note->changes = note->changes || (touch == TOUCH_UPDATE && !note->build->vars.items[var].zero_initial);
+}
+/* Of a variable. What calls give is kept for a step that is tried again, and what is drawn counts no less. */
+static bool changes_variable(const struct hold *h, const struct flow_node *n) {
+  struct change_note note = {.build = h->build};
+  if (n)
+    node_touches(n, note_change, &note);
+  return note.changes;
 }
 
-/* The node that stands for "all has come". */
+/* What needs a change of this part's variables, directly or through other tasks. */
+static bool *mark_after_changes(struct hold *h, uint32_t part) {
+  node_list changes = {0};
+  for (flow_id id = 1; id < part_flow(h, part)->nodes.count; id++)
+    if (changes_variable(h, node_at(h, part, id)))
+      vec_push(&changes, h->base[part] + id);
+  return mark_behind(h, &h->next, &changes);
+}
+
+/* What leads to some of the part's receives, in any part. */
+static bool *mark_before(const struct hold *h, uint32_t part, const uint32_t *receives, uint32_t count) {
+  struct adjacency before = adjacency_of(h, true);
+  node_list ends = {0};
+  for (uint32_t i = 0; i < count; i++)
+    vec_push(&ends, h->base[part] + receives[i]);
+  bool *marked = mark_behind(h, &before, &ends);
+  adjacency_free(&before);
+  return marked;
+}
+
+/* The node that stands for "all has come". Calls that lead to it come before. */
 static void add_join(struct hold *h, uint32_t part, const uint32_t *receives, uint32_t count) {
   struct flow *flow = part_flow(h, part);
   flow_id join, end = flow->nodes.count;
   struct flow_node *n = flow_add_node(flow, FLOW_NOOP, "received", "NoOp", h->entry->parts.items[part].task, &join);
   uint32_t at = h->base[part] + join;
+  bool *before = mark_before(h, part, receives, count);
   for (uint32_t i = 0; i < count; i++) {
     vec_push(&n->controls, receives[i]);
     add_edge(h, h->base[part] + receives[i], at);
@@ -262,29 +308,22 @@ static void add_join(struct hold *h, uint32_t part, const uint32_t *receives, ui
       h->place[at] = h->place[h->base[part] + receives[i]];
   }
   for (flow_id id = 1; id < end; id++)
-    if (is_held(flow->nodes.items[id])) {
+    if (is_held(flow->nodes.items[id]) && !before[h->base[part] + id]) {
       vec_push(&flow->nodes.items[id]->controls, join);
       add_edge(h, at, h->base[part] + id);
     }
+  free(before);
 }
 
 /* Whether a receive of the part needs the node. */
 static bool leads_back(struct hold *h, uint32_t part, uint32_t node) {
-  bool *seen = calloc((size_t)h->count + 1, sizeof *seen), leads = false;
-  VEC(uint32_t) todo = {0};
-  vec_push(&todo, node);
-  while (todo.count > 0 && !leads) {
-    uint32_t at = todo.items[--todo.count];
-    bool is_here = at >= h->base[part] && at - h->base[part] < part_flow(h, part)->nodes.count;
-    leads = is_here && node_at(h, part, at - h->base[part])->op == FLOW_RECV;
-    for (uint32_t i = h->at[at]; i < h->at[at + 1]; i++)
-      if (!seen[h->list[i]]) {
-        seen[h->list[i]] = true;
-        vec_push(&todo, h->list[i]);
-      }
-  }
-  vec_free(&todo);
-  free(seen);
+  node_list from = {0};
+  bool leads = false;
+  vec_push(&from, node);
+  bool *behind = mark_behind(h, &h->next, &from);
+  for (flow_id id = 1; id < part_flow(h, part)->nodes.count && !leads; id++)
+    leads = behind[h->base[part] + id] && node_at(h, part, id) && node_at(h, part, id)->op == FLOW_RECV;
+  free(behind);
   return leads;
 }
 
@@ -298,7 +337,7 @@ static void remove_edge(struct hold *h, uint32_t from, uint32_t to) {
 
 /* What part of a flow waits for. */
 struct arrivals {
-  VEC(uint32_t) early, late; /* receives that need no change of the part, and those that do */
+  VEC(uint32_t) early, late; /* receives that need no change of the part's variables, and those that do */
   bool *after;               /* per node: it needs one */
   bool changes;
 };
@@ -333,7 +372,7 @@ static bool release_message(struct hold *h, uint32_t part, flow_id id, const str
     return false;
   for (uint32_t i = 0; i < count; i++) {
     flow_id before = n->controls.items[i];
-    if (arrivals->after[base + before] || is_held(node_at(h, part, before)))
+    if (arrivals->after[base + before] || changes_variable(h, node_at(h, part, before)))
       remove_edge(h, base + before, base + id);
     else
       n->controls.items[kept++] = before;
@@ -433,8 +472,7 @@ static status hold_entry(struct build *b, struct entry *e) {
   status result = hold_parts(&h);
   vec_free(&h.edges);
   free(h.base);
-  free(h.at);
-  free(h.list);
+  adjacency_free(&h.next);
   free(h.place);
   free(h.order);
   return result;

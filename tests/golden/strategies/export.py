@@ -303,6 +303,26 @@ def epochs_in_place():
     return Plain([w, u, power] + slots, step, [((None, 5), F), ((None, 3), F)]), floats(24, 5), floats(24, 3)
 
 
+def own_iterator():
+    """What is fed goes through a pipeline of the step's own, twice: the counter of Adam's steps must wait for the means, though they need a
+    call that others see."""
+    w, u = tf.Variable(floats(5, 4), name="w"), tf.Variable(floats(4, 3), name="u")
+    optimizer = keras.optimizers.Adam(0.05)
+    optimizer.build([w, u])
+
+    def step(*rest):
+        elements, loss = iter(tf.data.Dataset.from_tensors(rest[-2:]).repeat(2)), 0.0
+        for _ in range(2):
+            x, y = next(elements)
+            with tf.GradientTape() as tape:
+                loss = mean_squares(y, tf.tanh(x @ w) @ u)
+            optimizer.apply_gradients(zip(tape.gradient(loss, [w, u]), [w, u]))
+        return loss
+    job = Plain([w, u] + list(optimizer.variables), step, [((None, 5), F), ((None, 3), F)])
+    job.optimizer = optimizer
+    return job, floats(24, 5), floats(24, 3)
+
+
 def until_close():
     """As many turns as the data take: refused (its case is written by hand)."""
     w = tf.Variable(floats(3, 1), name="w")
@@ -487,7 +507,7 @@ def adversarial_in_place():
 MODELS = {f.__name__: f for f in (
     adam, adam_fixed_batch, momentum, clip_global_norm, adamw_ema_schedule, accumulation, rmsprop_clipnorm, lion, adafactor, loss_scale, residual,
     gru, lstm_rolled, unet, vit, dlrm, dlrm_adam, dlrm_sgd, gpt2, fit, penalty, assign_sub, hand_adam, tied_square, loop_around, epochs, epochs_in_place,
-    until_close, scalars,
+    own_iterator, until_close, scalars,
     dlrm_clip, dlrm_fixed_batch, words, words_accumulated, centre, adversarial, adversarial_factored, adversarial_ftrl, adversarial_in_place,
     siamese, adversarial_words, dlrm_ftrl) + TABLES}
 APART = {"residual", "siamese"}
