@@ -20,32 +20,18 @@ void flow_copy_end(struct flow_copy *c) {
 
 /* ---- sizes ---- */
 
-static void find_bound(const struct flow *f, bool *bound) {
-  for (flow_id id = 1; id < f->nodes.count; id++) {
-    const struct flow_node *n = f->nodes.items[id];
-    for (uint32_t i = 0; n && n->op == FLOW_BIND && i < n->bind_count; i++)
-      bound[n->binds[i]] = true;
-    for (uint32_t i = 0; n && i < n->region_count; i++)
-      find_bound(n->branches[i], bound);
-  }
-}
-
-void flow_copy_new_sizes(struct flow_copy *c) {
+void flow_copy_new_symbols(struct flow_copy *c, const bool *own, uint32_t count) {
   struct dim_table *dims = c->to->dims;
-  uint32_t count = dims_symbol_count(dims);
-  bool *bound = calloc(count + 1, 1);
-  c->symbol = calloc(count + 1, sizeof *c->symbol);
-  find_bound(c->from, bound);
+  c->symbol = calloc(dims_symbol_count(dims) + count + 1, sizeof *c->symbol);
   for (uint32_t s = 0; s < count; s++)
-    c->symbol[s] = bound[s] ? dim_symbol(dims, dims_symbol_name(dims, s)) : NO_DIM;
+    c->symbol[s] = own[s] ? dim_symbol(dims, dims_symbol_name(dims, s)) : NO_DIM;
   for (uint32_t s = 0; s < count; s++) {
     dim was = dim_of_symbol(dims, s), is = dim_resolve(dims, was);
-    if (!bound[s] || is == was)
+    if (!own[s] || is == was)
       continue;
     dims_set_reason(dims, dim_reason(dims, was));
     dim_unify(dims, c->symbol[s], dim_replace(dims, is, c->symbol));
   }
-  free(bound);
 }
 
 static dim copy_size(const struct flow_copy *c, dim d) { return c->symbol ? dim_replace(c->to->dims, d, c->symbol) : d; }

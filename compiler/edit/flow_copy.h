@@ -12,8 +12,8 @@ struct flow_copy {
   dim *symbol;     /* per symbol: what it is in the copy; NO_DIM, or NULL: itself */
 };
 void flow_copy_begin(struct flow_copy *c, const struct flow *from, struct flow *to);
-/* From now on: sizes that nodes of the region bind are other ones in the copy, under the same assumptions. */
-void flow_copy_new_sizes(struct flow_copy *c);
+/* From now on: symbols s of the first `count` with own[s] are other ones in the copy, under the same assumptions. */
+void flow_copy_new_symbols(struct flow_copy *c, const bool *own, uint32_t count);
 /* Nodes are copied in their order, each with regions of its own, which share kernels and constants. */
 struct flow_node *flow_copy_node(struct flow_copy *c, flow_id of, flow_id *id);
 void flow_copy_end(struct flow_copy *c);

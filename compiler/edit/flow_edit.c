@@ -115,17 +115,6 @@ void flow_touches(const struct flow *f, void (*found)(void *, uint32_t, enum tou
       node_touches(f->nodes.items[id], found, self);
 }
 
-bool nodes_keep_order(const struct flow_node *a, const struct flow_node *b) {
-  uint32_t var, other;
-  if (a->op == FLOW_HOST || b->op == FLOW_HOST || a->region_count || b->region_count || !node_touch_count(a) || !node_touch_count(b))
-    return true;
-  for (uint32_t i = 0; i < node_touch_count(a); i++)
-    for (uint32_t k = 0; node_touch(a, i, &var) != TOUCH_NONE && k < node_touch_count(b); k++)
-      if (node_touch(b, k, &other) != TOUCH_NONE && var == other)
-        return true;
-  return false;
-}
-
 bool node_is_call(const struct flow_node *n, const char *host) { return n && n->op == FLOW_HOST && strcmp(n->host, host) == 0; }
 bool node_is_free_call(const struct flow_node *n, const char *host) { return node_is_call(n, host) && !n->guard_count; }
 const struct attr_value *node_call_attr(const struct flow_node *n, const char *name) {

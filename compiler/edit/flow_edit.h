@@ -27,9 +27,6 @@ bool node_updates(const struct flow_node *node);
 void node_touches(const struct flow_node *node, void (*found)(void *self, uint32_t var, enum touch touch), void *self);
 void flow_touches(const struct flow *flow, void (*found)(void *self, uint32_t var, enum touch touch), void *self);
 
-/* Whether their order counts: both touch a variable, or one of them is a call or has regions, or touches none. */
-bool nodes_keep_order(const struct flow_node *a, const struct flow_node *b);
-
 bool node_is_call(const struct flow_node *node, const char *host);                       /* of the runtime, by name */
 const struct attr_value *node_call_attr(const struct flow_node *node, const char *name); /* NULL: it has none of that name */
 bool node_is_free_call(const struct flow_node *node, const char *host);                  /* under no condition */

@@ -6,6 +6,7 @@
 #include "compiler/edit/flow_copy.h"
 #include "compiler/edit/flow_edit.h"
 #include "compiler/loop/loop_form.h"
+#include "compiler/pass/pass.h"
 
 /* ---- which ---- */
 
@@ -49,26 +50,75 @@ bool loop_may_unroll(const struct flow *f, const struct flow_node *loop) {
          (int64_t)count_nodes(loop->branches[1]) * turns <= UNROLL_NODES_MAX && keeps_shapes(f, loop);
 }
 
+/* ---- sizes ---- */
+
+struct symbols {
+  bool *bound, *outside; /* per symbol: a node of the body gives it its value; somebody else knows it */
+};
+static void note_bound(void *self, uint32_t symbol) { ((struct symbols *)self)->bound[symbol] = true; }
+static void find_bound(struct symbols *s, const struct flow *f) {
+  for (flow_id id = 1; id < f->nodes.count; id++) {
+    const struct flow_node *n = f->nodes.items[id];
+    if (n)
+      flow_node_binds(f, n, note_bound, s);
+    for (uint32_t i = 0; n && i < n->region_count; i++)
+      find_bound(s, n->branches[i]);
+  }
+}
+/* The symbols that each turn gives a value of its own; the caller frees them. */
+static bool *find_own(const struct flow *f, const struct flow_node *loop) {
+  uint32_t count = dims_symbol_count(f->dims);
+  struct symbols s = {calloc(count + 1, 1), calloc(count + 1, 1)};
+  find_bound(&s, loop->branches[1]);
+  for (flow_id id = 1; id < f->nodes.count; id++)
+    if (f->nodes.items[id] && f->nodes.items[id] != loop)
+      flow_node_symbols(f, f->nodes.items[id], s.outside);
+  for (uint32_t i = 0; i < count; i++)
+    s.bound[i] = s.bound[i] && !s.outside[i];
+  free(s.outside);
+  return s.bound;
+}
+
 /* ---- turns ---- */
 
 typedef VEC(flow_id) id_list;
 struct unrolling {
   struct flow *flow;
   const struct flow_node *loop;
-  value_id *state;   /* what the loop's variables are at the beginning of a turn */
+  value_id *state; /* what the loop's variables are at the beginning of a turn */
+  bool *own;       /* per symbol of the first own_count: each turn has another one */
+  uint32_t own_count;
   id_list last, now; /* effects of the turn before, and of this one */
   id_list all;
 };
 
-static void note_any(void *self, uint32_t var, enum touch touch) {
-  (void)var;
+typedef VEC(uint32_t) var_list;
+static void note_variable(void *self, uint32_t var, enum touch touch) {
   (void)touch;
-  *(bool *)self = true;
+  vec_push((var_list *)self, var);
 }
 static bool has_effect(const struct flow_node *n) {
-  bool touches = false;
-  node_touches(n, note_any, &touches);
-  return touches || (node_calls(n) && (n->stateful || n->blocks || n->region_count));
+  var_list vars = {0};
+  node_touches(n, note_variable, &vars);
+  bool touches = vars.count > 0;
+  vec_free(&vars);
+  return touches || node_changes(n);
+}
+static bool share_variable(const struct flow_node *a, const struct flow_node *b) {
+  var_list of_a = {0}, of_b = {0};
+  bool share = false;
+  node_touches(a, note_variable, &of_a);
+  node_touches(b, note_variable, &of_b);
+  for (uint32_t i = 0; i < of_a.count && !share; i++)
+    for (uint32_t k = 0; k < of_b.count && !share; k++)
+      share = of_a.items[i] == of_b.items[k];
+  vec_free(&of_a);
+  vec_free(&of_b);
+  return share;
+}
+/* Variables are seen by nobody but who touches them; calls may see each other. */
+static bool keep_order(const struct flow_node *a, const struct flow_node *b) {
+  return (node_calls(a) && node_calls(b)) || share_variable(a, b);
 }
 
 /* The first turn comes after what the loop does. */
@@ -76,7 +126,7 @@ static void order_effect(struct unrolling *u, struct flow_node *n) {
   for (uint32_t i = 0; u->last.count == 0 && i < u->loop->controls.count; i++)
     node_follow(n, u->loop->controls.items[i]);
   for (uint32_t i = 0; i < u->last.count; i++)
-    if (nodes_keep_order(n, u->flow->nodes.items[u->last.items[i]]))
+    if (keep_order(n, u->flow->nodes.items[u->last.items[i]]))
       node_follow(n, u->last.items[i]);
 }
 
@@ -84,7 +134,7 @@ static void copy_turn(struct unrolling *u) {
   const struct flow *body = u->loop->branches[1];
   struct flow_copy c;
   flow_copy_begin(&c, body, u->flow);
-  flow_copy_new_sizes(&c);
+  flow_copy_new_symbols(&c, u->own, u->own_count);
   for (uint32_t i = 0; i < body->params.count; i++)
     c.value[body->params.items[i]] = u->state[i];
   for (flow_id of = 1; of < body->nodes.count; of++) {
@@ -130,7 +180,8 @@ static void follow_turns(struct unrolling *u, flow_id loop) {
 }
 
 void loop_unroll(struct flow *f, flow_id at) {
-  struct unrolling u = {.flow = f, .loop = f->nodes.items[at]};
+  struct unrolling u = {.flow = f, .loop = f->nodes.items[at], .own_count = dims_symbol_count(f->dims)};
+  u.own = find_own(f, u.loop);
   u.state = malloc((u.loop->inputs.count + 1) * sizeof *u.state);
   for (uint32_t i = 0; i < u.loop->inputs.count; i++)
     u.state[i] = u.loop->inputs.items[i];
@@ -143,6 +194,7 @@ void loop_unroll(struct flow *f, flow_id at) {
   for (uint32_t i = 0; i < u.loop->outputs.count; i++)
     flow_replace_uses(f, u.loop->outputs.items[i], u.state[i]);
   free(u.state);
+  free(u.own);
   vec_free(&u.last);
   vec_free(&u.now);
   vec_free(&u.all);

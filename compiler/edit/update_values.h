@@ -4,9 +4,8 @@
 
 #include "ir/flow/flow.h"
 
-/* Whether the node is a kernel that changes variables and makes nothing else, element by element, each from what the variables held at its
- * own place and from values: as optimizers' ops do. */
-bool update_is_map(const struct flow_node *update);
+/* Whether the node is a kernel that changes variables of which nothing else is made, and reads nothing but them and values. */
+bool update_has_values(const struct flow_node *update);
 /* Appends a node to the flow that makes the new values of such an update's variables, where old[b] is what the variable of the kernel's
  * buffer b holds before; made[b] becomes what it holds then. Both NO_VALUE for other buffers. */
 struct flow_node *update_append_values(struct flow *f, const struct flow_node *update, uint32_t task, const value_id *old, value_id *made);

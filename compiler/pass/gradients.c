@@ -319,12 +319,19 @@ static value_id earliest(const struct reach *r, const bool *passed, flow_id *upd
 }
 
 /* One after the other, the earliest value first: what is made of a gradient, such as the means of its squares, is not reached then. */
+static void cut_rows(struct reach *r, struct gradients *out) {
+  uint32_t before = out->items.count;
+  reach_run(r, false);
+  gradient_rows_cut(r, out);
+  out->wants_rows = out->items.count > before;
+}
+
 static void cut_in_turn(struct reach *r, struct gradients *out) {
   bool *passed = calloc(r->flow->nodes.count + 1, 1);
   value_id v;
   flow_id update = 0;
   r->settled = true;
-  reach_run(r, false);
+  cut_rows(r, out);
   while ((v = earliest(r, passed, &update)) != NO_VALUE) {
     if (gradient_rows_come(r, update)) {
       passed[update] = true;
@@ -483,10 +490,7 @@ static status refuse_scalar(const struct reach *r) {
 }
 
 static void cut_at_once(struct reach *r, struct gradients *out) {
-  uint32_t before = out->items.count;
-  reach_run(r, false);
-  gradient_rows_cut(r, out);
-  out->wants_rows = out->items.count > before;
+  cut_rows(r, out);
   cut_updates_through(r, out, false);
 }
 

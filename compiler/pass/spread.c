@@ -20,12 +20,25 @@ struct spread {
 /* ---- tasks ---- */
 
 /* Beside the variables of a server only the order of what touches the same ones counts, and of host calls. */
+static bool keeps_order(const struct flow_node *n, const struct flow_node *before) {
+  uint32_t var, other;
+  if (before->op == FLOW_HOST || n->op == FLOW_HOST || n->region_count || before->region_count)
+    return true;
+  if (!node_touch_count(n) || !node_touch_count(before))
+    return true;
+  for (uint32_t i = 0; i < node_touch_count(n); i++)
+    for (uint32_t k = 0; node_touch(n, i, &var) != TOUCH_NONE && k < node_touch_count(before); k++)
+      if (node_touch(before, k, &other) != TOUCH_NONE && var == other)
+        return true;
+  return false;
+}
+
 static void drop_orders(struct flow *f, const struct reach *r) {
   for (flow_id id = 1; id < f->nodes.count; id++) {
     struct flow_node *n = f->nodes.items[id];
     uint32_t kept = 0;
     for (uint32_t i = 0; n && i < n->controls.count; i++)
-      if (nodes_keep_order(n, f->nodes.items[n->controls.items[i]]))
+      if (keeps_order(n, f->nodes.items[n->controls.items[i]]))
         n->controls.items[kept++] = n->controls.items[i];
     if (!n)
       continue;

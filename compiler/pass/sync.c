@@ -138,7 +138,7 @@ struct round {
   bool *led;                 /* per node: only the leader's step runs it */
   uint32_t led_count;
   VEC(struct new_value) news; /* where somebody has asked */
-  bool maps;                  /* they may also be made by what an optimizer's op does */
+  bool in_place;              /* they may also be what ops make that change variables in place */
   bool *behind;               /* per node: it needs a mean */
   VEC(flow_id) late;          /* reads that wait for the leader's updates */
 };
@@ -241,8 +241,8 @@ static void find_sum(struct round *r, flow_id update, uint32_t var) {
   note_new(r, update, var, old, new);
 }
 
-/* Of all variables that an optimizer's op changes: each worker does what it does, beside the leader. */
-static void find_map(struct round *r, flow_id update) {
+/* Of all variables that an op changes in place: each worker does what it does, beside the leader. */
+static void find_changed(struct round *r, flow_id update) {
   struct flow_node *n = r->flow->nodes.items[update];
   uint32_t count = n->kernel->buffers.count;
   value_id *old = calloc(count + 1, sizeof *old), *made = calloc(count + 1, sizeof *made);
@@ -253,9 +253,9 @@ static void find_map(struct round *r, flow_id update) {
       all = old[b] != NO_VALUE;
     }
   if (all) {
-    struct flow_node *map = update_append_values(r->flow, n, r->task, old, made);
-    map->guards = n->guards;
-    map->guard_count = n->guard_count;
+    struct flow_node *changed = update_append_values(r->flow, n, r->task, old, made);
+    changed->guards = n->guards;
+    changed->guard_count = n->guard_count;
   }
   for (uint32_t b = 0; b < count && all; b++)
     if (made[b])
@@ -280,8 +280,8 @@ static value_id value_after(struct round *r, flow_id update, uint32_t var) {
     note_new(r, update, var, n->guard_count ? value_before(r, update, var) : NO_VALUE, n->inputs.items[0]);
   else if (sum_of(n) != SCALAR_NONE)
     find_sum(r, update, var);
-  else if (r->maps && update_is_map(n))
-    find_map(r, update);
+  else if (r->in_place && update_has_values(n))
+    find_changed(r, update);
   return known_value(r, update, var);
 }
 
@@ -342,7 +342,7 @@ static status read_new(struct round *r, flow_id id) {
   const struct flow_node *n = r->flow->nodes.items[id];
   flow_id update = before(r, id, n->var);
   bool must = reaches_update(r->flow, id);
-  r->maps = must;
+  r->in_place = must;
   value_id new = value_after(r, update, n->var);
   if (new)
     take_new(r, id, new);
