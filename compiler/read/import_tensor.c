@@ -68,6 +68,7 @@ static struct values values_of(const Tensorflow__TensorProto *t, enum dtype dtyp
   case DTYPE_BFLOAT16: return (struct values){t->half_val, t->n_half_val, 4};
   case DTYPE_COMPLEX64: return (struct values){t->scomplex_val, t->n_scomplex_val / 2, 8};
   case DTYPE_COMPLEX128: return (struct values){t->dcomplex_val, t->n_dcomplex_val / 2, 16};
+  case DTYPE_RESOURCE: return (struct values){0};
   default: return (struct values){t->int_val, t->n_int_val, 4};
   }
 }
@@ -117,13 +118,25 @@ static status fill_pay(const Tensorflow__TensorProto *t, const struct constant *
   return OK;
 }
 
+/* What a dataset of TensorFlow's makes for itself where it finds none of that name: in any process but the one that wrote the graph. */
+static bool is_made_anew(const Tensorflow__ResourceHandleProto *h) {
+  return strstr(h->maybe_type_name, "SeedGenerator") || strstr(h->maybe_type_name, "MemoryCache");
+}
+
+/* A handle in a constant names what the writing process held; here it is 0, the handle of nothing (runtime/calls/host_iterator.c). */
+static status check_handles(const Tensorflow__TensorProto *t) {
+  bool is_known = t->dtype != DTYPE_VARIANT && (t->dtype != DTYPE_RESOURCE || (t->n_resource_handle_val && !t->tensor_content.len));
+  for (size_t i = 0; is_known && t->dtype == DTYPE_RESOURCE && i < t->n_resource_handle_val; i++)
+    is_known = is_made_anew(t->resource_handle_val[i]);
+  return is_known ? OK : fail(UNIMPLEMENTED, "a constant of dtype %s", dtype_name((enum dtype)t->dtype));
+}
+
 status import_tensor(const Tensorflow__TensorProto *t, struct arena *arena, const struct constant **out) {
   struct constant *k = ARENA_NEW(arena, struct constant);
   if (!dtype_is_valid(t->dtype))
     return fail(INVALID_ARGUMENT, "a constant of dtype number %d", t->dtype);
   k->dtype = (enum dtype)t->dtype;
-  if (k->dtype == DTYPE_RESOURCE || k->dtype == DTYPE_VARIANT)
-    return fail(UNIMPLEMENTED, "a constant of dtype %s", dtype_name(k->dtype));
+  TRY(check_handles(t));
   TRY(import_dims(t, k));
   int64_t bytes = k->count * (int64_t)dtype_size(k->dtype);
   bool raw = t->tensor_content.len > 0 && k->dtype != DTYPE_STRING;

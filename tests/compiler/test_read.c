@@ -204,6 +204,11 @@ static void constants_that_cannot_be_are_refused_before_memory_is_taken(void **s
     {CONST("dtype: DT_STRING " DIMS("1") "tensor_content: '\\001ab'"), INVALID_ARGUMENT},
     {CONST("dtype: 77"), INVALID_ARGUMENT},
     {CONST("dtype: DT_FLOAT_REF"), INVALID_ARGUMENT},
+    {CONST("dtype: DT_RESOURCE resource_handle_val { name: 'table_0' maybe_type_name: 'N10tensorflow6lookup15LookupInterfaceE' }"),
+     UNIMPLEMENTED},
+    {CONST("dtype: DT_RESOURCE tensor_content: '12345678'"), UNIMPLEMENTED},
+    {CONST("dtype: DT_RESOURCE"), UNIMPLEMENTED},
+    {CONST("dtype: DT_VARIANT"), UNIMPLEMENTED},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     struct text_graph g;
