@@ -9,6 +9,7 @@ struct frame *frame_create(struct lower *lw, const struct graph *graph) {
   struct frame *fr = ARENA_NEW(lw->arena, struct frame);
   uint32_t n = graph->nodes.count + 1;
   fr->graph = graph;
+  fr->flow = lw->walk.flow;
   fr->bound = ARENA_ARRAY(lw->arena, struct bound *, n);
   fr->lowered = ARENA_ARRAY(lw->arena, bool, n);
   fr->token = ARENA_ARRAY(lw->arena, flow_id, n);

@@ -9,7 +9,8 @@ struct instance;
 
 struct frame {
   const struct graph *graph;
-  struct bound **bound; /* per node: what its outputs became; NULL until lowered or fed */
+  const struct flow *flow; /* that its nodes are added to, and their values are of */
+  struct bound **bound;    /* per node: what its outputs became; NULL until lowered or fed */
   bool *lowered;
   flow_id *token;
   bool *token_known;

@@ -132,9 +132,9 @@ static status walked_input(struct op_call *c, const struct node *node, uint32_t 
     return OK;
   }
   bool is_known = fr->lowered[e.node] && fr->bound[e.node];
-  if (is_known && fr->bound[e.node][e.port].value && !op_in_region(c)) {
+  if (is_known && fr->bound[e.node][e.port].value) { /* perhaps of the flow around this one: it is not read here */
     *in = fr->bound[e.node][e.port];
-    *shape = *op_value(c, in->value);
+    *shape = fr->flow->values.items[in->value];
     return OK;
   }
   TRY(lower_check_feed(c->lw, fr, e));
@@ -145,8 +145,6 @@ static status walked_input(struct op_call *c, const struct node *node, uint32_t 
   if (!is_known)
     TRY(frame_lower_node(c->lw, fr, e.node));
   struct bound made = fr->bound[e.node][e.port];
-  if (made.value && !made.var && shape->dtype != DTYPE_RESOURCE)
-    return fail(UNIMPLEMENTED, "%s: a dataset that captures a value of a function, read within another", from->name);
   *in = (struct bound){.var = made.var, .maker = made.maker};
   return OK;
 }
