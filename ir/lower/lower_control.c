@@ -546,6 +546,21 @@ static void emit_loop(struct op_call *c, struct region *regions, struct flow_val
   }
 }
 
+/* The condition also sees what the last turn leaves. What the body's turns ask of a dim that the body changes need not hold there: the
+ * gradient of a variable that was empty in front of the loop is empty in the end. */
+static struct flow_value *condition_shapes(struct op_call *c, const struct flow_value *shapes, bool (*open)[LIMIT_RANK],
+                                           const struct region *body) {
+  struct flow_value *copy = arena_copy(c->lw->arena, shapes, sizeof *shapes * (c->in_count + 1));
+  for (uint32_t i = 0; i < c->in_count; i++)
+    for (int d = 0; c->in[i].value && !shapes[i].data && d < shapes[i].rank; d++) {
+      dim left = body->flow->values.items[region_result(body, i)].dims[d];
+      if (open[i][d] && dim_resolve(c->lw->dims, shapes[i].dims[d]) != shapes[i].dims[d] &&
+          dim_differs(c->lw->dims, left, shapes[i].dims[d]))
+        copy[i].dims[d] = op_new_symbol(c);
+    }
+  return copy;
+}
+
 /* The body until its variables' shapes have settled, then the condition. What each turn binds anew is of the region, too. */
 static status build_turns(struct op_call *c, struct region_body cond, struct region_body body, struct flow_value *shapes,
                           const struct origin *origins, struct region *regions) {
@@ -557,7 +572,8 @@ static status build_turns(struct op_call *c, struct region_body cond, struct reg
     s = build_region(c, body, true, origins, c->in, c->in_count, shapes, c->in_count, &regions[1]);
     s = s == OK ? generalise(c, shapes, open, &regions[1], &changed) : s;
   }
-  s = s == OK ? build_region(c, cond, false, origins, c->in, c->in_count, shapes, 1, &regions[0]) : s;
+  if (s == OK)
+    s = build_region(c, cond, false, origins, c->in, c->in_count, condition_shapes(c, shapes, open, &regions[1]), 1, &regions[0]);
   region_leave(c->lw, outer);
   return s;
 }
