@@ -72,7 +72,7 @@ static status take_state(struct op_call *c, struct dataset_function *f, const st
     struct flow_value value = {.dtype = state.dtype, .rank = state.rank};
     for (int d = 0; d < state.rank; d++)
       value.dims[d] = op_new_symbol(c);
-    dataset_function_add(&with, value, NULL);
+    dataset_function_add(c, &with, value, NULL);
   }
   for (uint32_t k = 0; k < f->args.count; k++) {
     vec_push(&with.args, f->args.items[k]);

@@ -24,7 +24,7 @@ struct flow_list {
 };
 
 /* Appends an argument that is a value of this shape; `maker`: of what it is, when it is a dataset or list. */
-void dataset_function_add(struct dataset_function *f, struct flow_value shape, const struct node *maker);
+void dataset_function_add(struct op_call *c, struct dataset_function *f, struct flow_value shape, const struct node *maker);
 /* Lowers each function to a flow, in the order of the list; those that are found meanwhile are appended to it. */
 status dataset_functions_build(struct op_call *c, struct flow_list *flows);
 /* Makes the flows the regions of the node, under the names of the functions' nodes. */

@@ -44,7 +44,10 @@ static bool uses_function(const struct node *node, const char *attr) {
   return dataset_function_at(node, attr) && (strcmp(attr, "shard_func") != 0 || node_attr_int(node, "use_shard_func", 1));
 }
 
-void dataset_function_add(struct dataset_function *f, struct flow_value shape, const struct node *maker) {
+/* Sizes that an element brings are other ones in the next, and may be 1: none is taken for another's. */
+void dataset_function_add(struct op_call *c, struct dataset_function *f, struct flow_value shape, const struct node *maker) {
+  for (int d = 0; d < shape.rank; d++)
+    op_note_given(c, shape.dims[d]);
   vec_push(&f->args, (struct bound){.maker = maker});
   vec_push(&f->shapes, shape);
 }
@@ -61,9 +64,9 @@ static void add_sparse_slice(struct op_call *c, struct dataset_function *f, cons
   struct flow_value indices = {.dtype = DTYPE_INT64, .rank = 2, .dims = {entries, rank}};
   struct flow_value values = {.dtype = (enum dtype)node_attr_int(dataset, "Tvalues", DTYPE_FLOAT), .rank = 1, .dims = {entries}};
   struct flow_value shape = {.dtype = DTYPE_INT64, .rank = 1, .dims = {rank}};
-  dataset_function_add(f, indices, NULL);
-  dataset_function_add(f, values, NULL);
-  dataset_function_add(f, shape, NULL);
+  dataset_function_add(c, f, indices, NULL);
+  dataset_function_add(c, f, values, NULL);
+  dataset_function_add(c, f, shape, NULL);
 }
 
 /* The rank of a component whose shape nobody says; -1: not known. A reduction's state is as it was first: what it becomes is checked when
@@ -83,7 +86,7 @@ static status add_components(struct op_call *c, struct dataset_function *f, cons
     return OK;
   }
   if (dataset && strstr(dataset->op, "MatchingFilesDataset")) {
-    dataset_function_add(f, (struct flow_value){.dtype = DTYPE_STRING}, NULL);
+    dataset_function_add(c, f, (struct flow_value){.dtype = DTYPE_STRING}, NULL);
     return OK;
   }
   if (!dataset_spec(dataset, &types, &shapes))
@@ -97,7 +100,7 @@ static status add_components(struct op_call *c, struct dataset_function *f, cons
       return fail(UNIMPLEMENTED, "%s: the rank of component %u of its dataset is not known while compiling", f->name, i);
     for (int d = 0; d < value.rank; d++)
       value.dims[d] = shape->unknown_rank || shape->dims[d] < 0 ? op_new_symbol(c) : op_dim(c, shape->dims[d]);
-    dataset_function_add(f, value, value.dtype == DTYPE_VARIANT ? dataset_component_maker(c, dataset, i) : NULL);
+    dataset_function_add(c, f, value, value.dtype == DTYPE_VARIANT ? dataset_component_maker(c, dataset, i) : NULL);
   }
   return OK;
 }
@@ -112,7 +115,7 @@ static void add_captured(struct op_call *c, struct dataset_function *f, struct b
   struct flow_value value = {.dtype = shape->dtype, .rank = shape->rank};
   for (int d = 0; d < shape->rank; d++)
     value.dims[d] = op_dim_value(c, shape->dims[d]) >= 0 ? shape->dims[d] : op_new_symbol(c);
-  dataset_function_add(f, value, in.maker);
+  dataset_function_add(c, f, value, in.maker);
 }
 
 /* An input of a dataset that is made elsewhere, perhaps in another entry: handles are made again here, values are looked at for their
@@ -189,9 +192,9 @@ static status add_arguments(struct op_call *c, struct dataset_function *f, const
   if (kind->takes == TAKES_STATE)
     return OK;
   if (kind->takes == TAKES_KEY || (kind->takes == TAKES_GROUP && !reduces_states)) {
-    dataset_function_add(f, key, NULL);
+    dataset_function_add(c, f, key, NULL);
     if (kind->takes == TAKES_GROUP)
-      dataset_function_add(f, dataset, source);
+      dataset_function_add(c, f, dataset, source);
     return OK;
   }
   if (kind->is_only)
