@@ -215,7 +215,8 @@ static void runner_add(struct build *b, const struct queue_runner *runner, bool 
 
 /* Its operations are in the graph, no entry runs them already, and somebody wants what they put. */
 static bool is_wanted(const struct build *b, const struct queue_runner *runner, const bool *by_hand, const bool *needed) {
-  bool wanted = false;
+  uint32_t queue = graph_find(b->model.graph, runner->queue); /* a cond's enqueue has it through a switch, or in a function */
+  bool wanted = queue != NO_NODE && is_taken_from(b->model.graph, queue, needed);
   for (uint32_t i = 0; i < runner->enqueue_ops.count; i++) {
     uint32_t node = graph_find(b->model.graph, runner->enqueue_ops.items[i]);
     if (node == NO_NODE || by_hand[node])

@@ -6,12 +6,15 @@
 
 #define CODES 17 /* of TensorFlow's statuses */
 
+/* A cond that enqueues is named by the tensor that it gives. */
+static const char *operation_of(const char *name, struct arena *arena) { return arena_strndup(arena, name, strcspn(name, ":")); }
+
 static void import_runner(const Tensorflow__QueueRunnerDef *def, struct arena *arena, struct model *out) {
   struct queue_runner runner = {.queue = arena_strdup(arena, def->queue_name),
                                 .close_op = arena_strdup(arena, def->close_op_name),
                                 .cancel_op = arena_strdup(arena, def->cancel_op_name)};
   for (size_t i = 0; i < def->n_enqueue_op_name; i++)
-    vec_push(&runner.enqueue_ops, arena_strdup(arena, def->enqueue_op_name[i]));
+    vec_push(&runner.enqueue_ops, operation_of(def->enqueue_op_name[i], arena));
   for (size_t i = 0; i < def->n_queue_closed_exception_types; i++)
     if (def->queue_closed_exception_types[i] > 0 && def->queue_closed_exception_types[i] < CODES)
       runner.end_codes |= UINT64_C(1) << def->queue_closed_exception_types[i];

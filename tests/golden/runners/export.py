@@ -190,12 +190,14 @@ def input_losses(steps):
         return np.array([session.run(["loss:0"] + tf.get_collection("train_op"))[0] for _ in range(steps)], np.float32)
 
 
-def input_graph(folder, setter=None, epochs=None, shuffle=False):
+def input_graph(folder, setter=None, epochs=None, shuffle=False, keep=None):
     with tf.Graph().as_default(), tf.device(setter):
         step = tf.train.get_or_create_global_step()
         line = tf.train.string_input_producer(lines(), shuffle=False, num_epochs=epochs).dequeue()
         if shuffle:
             values = tf.train.shuffle_batch([line], 4, capacity=16, min_after_dequeue=4, num_threads=3, seed=1)
+        elif keep:
+            values = tf.train.maybe_batch([line], keep(line), 4, capacity=16)
         else:
             values = tf.train.batch([line], 4, capacity=16)
         inputs_model(step, values)
@@ -214,6 +216,22 @@ def input_batch(folder):
               [input_run("localhost_0", 6)],
                {"losses": losses}, [{"task": "localhost_0", "file": "loss.npy", "value": "losses", "rtol": 1e-5, "atol": 1e-6}],
               cluster=None)
+
+
+def maybe(folder, about):
+    losses = input_graph(folder, keep=lambda line: tf.not_equal(tf.strings.length(line) % 2, 0))
+    case_write(folder, about, [], [input_run("localhost_0", 6)], {"losses": losses},
+               [{"task": "localhost_0", "file": "loss.npy", "value": "losses", "rtol": 1e-5, "atol": 1e-6}], cluster=None)
+
+
+def input_maybe(folder):
+    tf.enable_control_flow_v2()
+    maybe(folder, "maybe_batch: the thread runs a cond, by the name of its tensor, whose function enqueues.")
+    tf.disable_control_flow_v2()
+
+
+def input_maybe_v1(folder):
+    maybe(folder, "maybe_batch: the thread runs a cond, whose queue comes through a Switch.")
 
 
 def input_shuffled(folder):
@@ -238,8 +256,8 @@ def input_replicated(folder):
                [{"task": "worker_%d" % i, "file": "loss.npy", "min": 0, "max": 40} for i in (0, 1)])
 
 
-CASES = [sync_exported, sync_averages, sync_repeated, sync_supervisor, sync_monitored, sync_backup, input_batch, input_shuffled,
-input_epochs, input_replicated]
+CASES = [sync_exported, sync_averages, sync_repeated, sync_supervisor, sync_monitored, sync_backup, input_batch, input_maybe,
+         input_maybe_v1, input_shuffled, input_epochs, input_replicated]
 
 
 def main():
