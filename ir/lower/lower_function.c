@@ -366,6 +366,18 @@ status lower_scalars(struct op_call *c, const struct attr_func *f, const enum dt
   return result;
 }
 
+status lower_aside(struct op_call *c, status (*build)(struct op_call *aside, const void *self, struct flow **out), const void *self,
+                   struct flow **out) {
+  struct lower trial = lower_apart(c->lw);
+  struct op_call aside = {.lw = &trial, .node = c->node};
+  trial.walk.trial_depth++;
+  status result = trial.walk.trial_depth > TRIALS_MAX ? fail(UNIMPLEMENTED, "shapes that depend on each other") : build(&aside, self, out);
+  lower_free(&trial);
+  vec_free(&aside.body);
+  vec_free(&aside.controls);
+  return result;
+}
+
 /* The call's effect is all effects of the body. */
 static void join_effects(struct op_call *c) {
   if (c->body.count == 0)

@@ -75,6 +75,9 @@ status lower_body(struct op_call *c, const char *function, const struct attr *at
 /* The same of a body whose calls run what they name. */
 status lower_body_as_written(struct op_call *c, const struct attr_func *function, const struct bound *args, uint32_t arg_count,
                              struct bound *rets, uint32_t ret_count);
+/* Runs `build` in a lowering beside this one: what it finds out is forgotten but for the flow that it gives. */
+status lower_aside(struct op_call *c, status (*build)(struct op_call *aside, const void *self, struct flow **out), const void *self,
+                   struct flow **out);
 /* The body of a function of scalars in a flow of its own, *out, which is none of the entry's: the values of its arguments and results. */
 status lower_scalars(struct op_call *c, const struct attr_func *function, const enum dtype *dtypes, uint32_t arg_count, value_id *args,
                      uint32_t ret_count, value_id *rets, struct flow **out);

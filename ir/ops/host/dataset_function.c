@@ -55,6 +55,23 @@ static status build_function(struct op_call *c, const struct dataset_function *f
   return s;
 }
 
+/* What it finds of datasets in the function is not the list's. */
+static status build_aside(struct op_call *aside, const void *f, struct flow **out) {
+  struct dataset_functions inside = {0}, *outer = op_collect_datasets(aside, &inside);
+  status s = build_function(aside, f, out);
+  op_collect_datasets(aside, outer);
+  dataset_functions_free(&inside);
+  return s;
+}
+
+int dataset_function_rank(struct op_call *c, const struct dataset_function *f, uint32_t i) {
+  struct flow *flow;
+  if (lower_aside(c, build_aside, f, &flow) != OK || i >= flow->results.count)
+    return -1;
+  const struct flow_value *made = &flow->values.items[flow->results.items[i]];
+  return made->any_rank ? -1 : made->rank;
+}
+
 /* A state has the ranks that it begins with, and any sizes. */
 static status take_state(struct op_call *c, struct dataset_function *f, const struct flow_list *flows) {
   const struct dataset_functions *all = op_datasets(c);
@@ -111,6 +128,15 @@ status dataset_functions_build(struct op_call *c, struct flow_list *flows) {
     vec_push(flows, flow);
   }
   return OK;
+}
+
+void dataset_functions_free(struct dataset_functions *all) {
+  vec_free(&all->walked);
+  for (uint32_t i = 0; i < all->list.count; i++) {
+    vec_free(&all->list.items[i].args);
+    vec_free(&all->list.items[i].shapes);
+  }
+  vec_free(&all->list);
 }
 
 void dataset_functions_attach(struct op_call *c, struct flow_node *n, const struct dataset_functions *all, const struct flow_list *flows) {

@@ -69,13 +69,34 @@ static void add_sparse_slice(struct op_call *c, struct dataset_function *f, cons
   dataset_function_add(c, f, shape, NULL);
 }
 
+/* The rank that a dataset's function gives a component, also behind datasets that hand elements on, in batches or out of them. */
+static int made_rank(struct op_call *c, const struct node *dataset, uint32_t i) {
+  const struct attr_value *types, *shapes;
+  const struct dataset_functions *all = op_datasets(c);
+  int more = 0;
+  for (int step = 0; dataset && dataset_hands_on(dataset) && step < 32; step++) {
+    more += is_op(dataset, "BatchDatasetV2") - is_op(dataset, "UnbatchDataset");
+    dataset = dataset_maker(c, dataset, 0);
+    if (dataset_spec(dataset, &types, &shapes) && i < shapes->list.count && !shapes->list.items[i].shape.unknown_rank)
+      return shapes->list.items[i].shape.rank + more;
+  }
+  bool scans = dataset && is_op(dataset, "ScanDataset");
+  const struct attr_value *states = scans ? node_attr(dataset, "Tstate") : NULL;
+  for (uint32_t k = 0; all && dataset && (scans || dataset_mapping(dataset)) && k < all->list.count; k++)
+    if (all->list.items[k].node == dataset) {
+      int rank = dataset_function_rank(c, &all->list.items[k], i + (states ? states->list.count : 0));
+      return rank < 0 ? -1 : rank + more + (strstr(dataset->op, "MapAndBatch") != NULL);
+    }
+  return -1;
+}
+
 /* The rank of a component whose shape nobody says; -1: not known. A reduction's state is as it was first: what it becomes is checked when
  * its function is there. */
 static int unsaid_rank(struct op_call *c, const struct node *dataset, uint32_t i, enum dtype dtype) {
   if (dtype == DTYPE_VARIANT)
     return dataset_element_rank(c, dataset, i);
   bool is_state = dataset == c->node && is_op(dataset, "ReduceDataset") && i + 1 < c->in_count && c->in[i + 1].value;
-  return is_state ? op_value(c, c->in[i + 1].value)->rank : -1;
+  return is_state ? op_value(c, c->in[i + 1].value)->rank : made_rank(c, dataset, i);
 }
 
 /* The components of the elements of a dataset. */
@@ -426,15 +447,6 @@ static status collect_own_functions(struct op_call *c, const struct node *unused
   return note_functions(c, c->node, source, true);
 }
 
-static void functions_free(struct dataset_functions *all) {
-  vec_free(&all->walked);
-  for (uint32_t i = 0; i < all->list.count; i++) {
-    vec_free(&all->list.items[i].args);
-    vec_free(&all->list.items[i].shapes);
-  }
-  vec_free(&all->list);
-}
-
 /* The call with those inputs that are values: variables are reached by the functions themselves. */
 static void emit_mover(struct op_call *c, struct flow_node **out) {
   struct flow_node *n = op_emit(c, FLOW_HOST, true);
@@ -455,14 +467,14 @@ static status build_mover(struct op_call *c, status (*collect)(struct op_call *,
   status s = collect(c, c->in[0].maker);
   if (s == OK)
     s = dataset_functions_build(c, &flows);
-  op_collect_datasets(c, outer);
   if (s == OK) {
     emit_mover(c, &n);
     dataset_functions_attach(c, n, &all, &flows);
     s = set_components(c, n);
   }
+  op_collect_datasets(c, outer);
   vec_free(&flows);
-  functions_free(&all);
+  dataset_functions_free(&all);
   return s;
 }
 
