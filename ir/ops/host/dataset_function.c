@@ -115,6 +115,22 @@ static status check_state(const struct dataset_function *f, const struct flow *f
   return OK;
 }
 
+/* Sizes that a scan's function does not keep of its state are other ones for each element: they become symbols. True when one did. */
+static bool open_state(struct op_call *c, struct dataset_function *f, const struct flow *flow) {
+  const struct attr_value *states = is_op(f->node, "ScanDataset") ? node_attr(f->node, "Tstate") : NULL;
+  bool opened = false;
+  for (uint32_t k = 0; states && k < states->list.count && k < f->shapes.count && k < flow->results.count; k++) {
+    struct flow_value *taken = &f->shapes.items[k];
+    const struct flow_value *made = &flow->values.items[flow->results.items[k]];
+    for (int d = 0; d < taken->rank && made->rank == taken->rank; d++)
+      if (op_dim_value(c, taken->dims[d]) >= 0 && dim_equal(op_dims(c), taken->dims[d], made->dims[d]) != 1) {
+        op_note_given(c, taken->dims[d] = op_new_symbol(c));
+        opened = true;
+      }
+  }
+  return opened;
+}
+
 /* The list grows while bodies are lowered. */
 status dataset_functions_build(struct op_call *c, struct flow_list *flows) {
   struct dataset_functions *all = op_datasets(c);
@@ -123,7 +139,9 @@ status dataset_functions_build(struct op_call *c, struct flow_list *flows) {
       TRY(take_state(c, &all->list.items[i], flows));
     struct dataset_function f = all->list.items[i];
     struct flow *flow;
-    TRY(build_function(c, &f, &flow));
+    do
+      TRY(build_function(c, &f, &flow));
+    while (open_state(c, &f, flow));
     TRY(check_state(&f, flow));
     vec_push(flows, flow);
   }
