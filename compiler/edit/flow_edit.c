@@ -115,6 +115,24 @@ void flow_touches(const struct flow *f, void (*found)(void *, uint32_t, enum tou
       node_touches(f->nodes.items[id], found, self);
 }
 
+typedef VEC(uint32_t) var_list;
+static void note_variable(void *self, uint32_t var, enum touch touch) {
+  (void)touch;
+  vec_push((var_list *)self, var);
+}
+bool nodes_share_variable(const struct flow_node *a, const struct flow_node *b) {
+  var_list of_a = {0}, of_b = {0};
+  bool share = false;
+  node_touches(a, note_variable, &of_a);
+  node_touches(b, note_variable, &of_b);
+  for (uint32_t i = 0; i < of_a.count && !share; i++)
+    for (uint32_t k = 0; k < of_b.count && !share; k++)
+      share = of_a.items[i] == of_b.items[k];
+  vec_free(&of_a);
+  vec_free(&of_b);
+  return share;
+}
+
 bool node_is_call(const struct flow_node *n, const char *host) { return n && n->op == FLOW_HOST && strcmp(n->host, host) == 0; }
 bool node_is_free_call(const struct flow_node *n, const char *host) { return node_is_call(n, host) && !n->guard_count; }
 const struct attr_value *node_call_attr(const struct flow_node *n, const char *name) {

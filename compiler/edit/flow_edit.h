@@ -26,6 +26,8 @@ bool node_updates(const struct flow_node *node);
 /* The variables that a node and what is in its regions touch: calls back for each; and those of all nodes of a flow. */
 void node_touches(const struct flow_node *node, void (*found)(void *self, uint32_t var, enum touch touch), void *self);
 void flow_touches(const struct flow *flow, void (*found)(void *self, uint32_t var, enum touch touch), void *self);
+/* Whether both, or what is in their regions, touch a variable. */
+bool nodes_share_variable(const struct flow_node *a, const struct flow_node *b);
 
 bool node_is_call(const struct flow_node *node, const char *host);                       /* of the runtime, by name */
 const struct attr_value *node_call_attr(const struct flow_node *node, const char *name); /* NULL: it has none of that name */

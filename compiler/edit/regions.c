@@ -170,12 +170,22 @@ static void merge_result(struct unfolding *u, uint32_t i, value_id when_true, va
   u->flow->values.items[out].index = 0;
 }
 
+/* Only one side runs. In an order they are one chain of updates for whoever asks what a variable holds behind both. */
+static void order_sides(struct unfolding *u, uint32_t first_of_second) {
+  for (uint32_t i = first_of_second; i < u->effects.count; i++)
+    for (uint32_t k = 0; k < first_of_second; k++)
+      if (nodes_share_variable(u->flow->nodes.items[u->effects.items[i]], u->flow->nodes.items[u->effects.items[k]]))
+        node_follow(u->flow->nodes.items[u->effects.items[i]], u->effects.items[k]);
+}
+
 static void unfold(struct build *b, struct flow *f, flow_id at) {
   struct unfolding u = {.build = b, .flow = f, .node = f->nodes.items[at], .predicate = f->nodes.items[at]->inputs.items[0]};
   uint32_t results = u.node->outputs.count;
   value_id *side[2] = {calloc(results + 1, sizeof(value_id)), calloc(results + 1, sizeof(value_id))};
   copy_branch(&u, u.node->branches[0], true, side[0]);
+  uint32_t sides = u.effects.count;
   copy_branch(&u, u.node->branches[1], false, side[1]);
+  order_sides(&u, sides);
   for (uint32_t i = 0; i < results; i++)
     merge_result(&u, i, side[0][i], side[1][i]);
   for (flow_id id = 1; id < f->nodes.count; id++) {

@@ -92,33 +92,19 @@ struct unrolling {
   id_list all;
 };
 
-typedef VEC(uint32_t) var_list;
-static void note_variable(void *self, uint32_t var, enum touch touch) {
+static void note_any(void *self, uint32_t var, enum touch touch) {
+  (void)var;
   (void)touch;
-  vec_push((var_list *)self, var);
+  *(bool *)self = true;
 }
 static bool has_effect(const struct flow_node *n) {
-  var_list vars = {0};
-  node_touches(n, note_variable, &vars);
-  bool touches = vars.count > 0;
-  vec_free(&vars);
+  bool touches = false;
+  node_touches(n, note_any, &touches);
   return touches || node_changes(n);
-}
-static bool share_variable(const struct flow_node *a, const struct flow_node *b) {
-  var_list of_a = {0}, of_b = {0};
-  bool share = false;
-  node_touches(a, note_variable, &of_a);
-  node_touches(b, note_variable, &of_b);
-  for (uint32_t i = 0; i < of_a.count && !share; i++)
-    for (uint32_t k = 0; k < of_b.count && !share; k++)
-      share = of_a.items[i] == of_b.items[k];
-  vec_free(&of_a);
-  vec_free(&of_b);
-  return share;
 }
 /* Variables are seen by nobody but who touches them; calls may see each other. */
 static bool keep_order(const struct flow_node *a, const struct flow_node *b) {
-  return (node_calls(a) && node_calls(b)) || share_variable(a, b);
+  return (node_calls(a) && node_calls(b)) || nodes_share_variable(a, b);
 }
 
 /* The first turn comes after what the loop does. */

@@ -20,30 +20,33 @@ struct spread {
 /* ---- tasks ---- */
 
 /* Beside the variables of a server only the order of what touches the same ones counts, and of host calls. */
+static bool is_seen(const struct flow_node *n) { return (n->op == FLOW_HOST || n->region_count) && node_changes(n); }
 static bool keeps_order(const struct flow_node *n, const struct flow_node *before) {
-  uint32_t var, other;
-  if (before->op == FLOW_HOST || n->op == FLOW_HOST || n->region_count || before->region_count)
-    return true;
-  if (!node_touch_count(n) || !node_touch_count(before))
-    return true;
-  for (uint32_t i = 0; i < node_touch_count(n); i++)
-    for (uint32_t k = 0; node_touch(n, i, &var) != TOUCH_NONE && k < node_touch_count(before); k++)
-      if (node_touch(before, k, &other) != TOUCH_NONE && var == other)
-        return true;
-  return false;
+  return n->op == FLOW_NOOP || is_seen(n) || is_seen(before) || nodes_share_variable(n, before);
+}
+
+/* What a node comes after; a node that only joins others stands for those. */
+static void keep_orders(const struct flow *f, struct flow_node *n) {
+  VEC(flow_id) controls = {0};
+  for (uint32_t i = 0; i < n->controls.count; i++)
+    vec_push(&controls, n->controls.items[i]);
+  n->controls.count = 0;
+  for (uint32_t i = 0; i < controls.count; i++) {
+    const struct flow_node *before = f->nodes.items[controls.items[i]];
+    bool joins = before->op == FLOW_NOOP;
+    for (uint32_t k = 0; k < (joins ? before->controls.count : 1); k++) {
+      flow_id id = joins ? before->controls.items[k] : controls.items[i];
+      if (keeps_order(n, f->nodes.items[id]))
+        node_follow(n, id);
+    }
+  }
+  vec_free(&controls);
 }
 
 static void drop_orders(struct flow *f, const struct reach *r) {
-  for (flow_id id = 1; id < f->nodes.count; id++) {
-    struct flow_node *n = f->nodes.items[id];
-    uint32_t kept = 0;
-    for (uint32_t i = 0; n && i < n->controls.count; i++)
-      if (keeps_order(n, f->nodes.items[n->controls.items[i]]))
-        n->controls.items[kept++] = n->controls.items[i];
-    if (!n)
-      continue;
-    n->controls.count = kept;
-  }
+  for (flow_id id = 1; id < f->nodes.count; id++)
+    if (f->nodes.items[id])
+      keep_orders(f, f->nodes.items[id]);
   for (uint32_t i = 0; i < r->befores.count; i++)
     if (f->nodes.items[r->befores.items[i].node])
       node_follow(f->nodes.items[r->befores.items[i].node], r->befores.items[i].update);

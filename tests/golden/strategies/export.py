@@ -323,6 +323,28 @@ def own_iterator():
     return job, floats(24, 5), floats(24, 3)
 
 
+def two_ways():
+    """Each side of a cond changes the same variables, in its own way; what they are then is averaged, and trains once more."""
+    w, u, slow = tf.Variable(floats(5, 4), name="w"), tf.Variable(floats(4, 3), name="u"), tf.Variable(tf.zeros([5, 4]), name="slow")
+    count = tf.Variable(0, name="count")
+
+    def step(*rest):
+        x, y = rest[-2:]
+        for _ in range(2):
+            with tf.GradientTape() as tape:
+                loss = mean_squares(y, tf.tanh(x @ w) @ u)
+            of_w, of_u = tape.gradient(loss, [w, u])
+            if count.assign_add(1) % 3 == 0:
+                w.assign_sub(0.3 * of_w)
+                u.assign_sub(0.3 * of_u)
+            else:
+                w.assign(w * 0.95 - 0.1 * of_w)
+                u.assign(u * 0.95 - 0.1 * of_u)
+            slow.assign(0.5 * (slow + w))
+        return loss
+    return Plain([w, u, slow, count], step, [((None, 5), F), ((None, 3), F)]), floats(24, 5), floats(24, 3)
+
+
 def until_close():
     """As many turns as the data take: refused (its case is written by hand)."""
     w = tf.Variable(floats(3, 1), name="w")
@@ -507,7 +529,7 @@ def adversarial_in_place():
 MODELS = {f.__name__: f for f in (
     adam, adam_fixed_batch, momentum, clip_global_norm, adamw_ema_schedule, accumulation, rmsprop_clipnorm, lion, adafactor, loss_scale, residual,
     gru, lstm_rolled, unet, vit, dlrm, dlrm_adam, dlrm_sgd, gpt2, fit, penalty, assign_sub, hand_adam, tied_square, loop_around, epochs, epochs_in_place,
-    own_iterator, until_close, scalars,
+    own_iterator, two_ways, until_close, scalars,
     dlrm_clip, dlrm_fixed_batch, words, words_accumulated, centre, adversarial, adversarial_factored, adversarial_ftrl, adversarial_in_place,
     siamese, adversarial_words, dlrm_ftrl) + TABLES}
 APART = {"residual", "siamese"}
