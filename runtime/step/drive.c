@@ -72,38 +72,53 @@ static bool step_fail_locked(struct step *step, status code, const char *text) {
   return first;
 }
 
-/* Tells everybody that has a part in a failed step. */
-static void step_spread_failure(struct task *task, uint64_t id, uint32_t entry, bool drives, status code, const char *text) {
-  rendezvous_abort(task->rendezvous, id, code, text);
+static void cancel_guests(struct task *task, uint64_t id, uint32_t entry) {
   struct program_range tasks = program_entry(task->program, entry)->tasks;
   const uint32_t *list = program_operands(task->program, tasks.first);
-  for (uint32_t i = 0; drives && i < tasks.count; i++)
+  for (uint32_t i = 0; i < tasks.count; i++)
     if (list[i] != task->program->task)
       task->exchange->cancel(task->exchange->self, list[i], id);
+}
+
+/* What is to be told of a step that was given up, when the lock is free. */
+struct bad_news {
+  uint64_t id;
+  uint32_t entry;
+  bool is_first, is_for_guests;
+};
+
+/* The caller holds the task's lock. While its driver is still telling the others to begin (start_guests), that is left to it: who hears of
+ * the end of a step before its beginning knows of no such step, begins it then, and waits for ever for values that do not come. */
+static struct bad_news step_give_up(struct step *step, status code, const char *text) {
+  bool is_first = step_fail_locked(step, code, text) && !step->is_background;
+  return (struct bad_news){step->id, step->entry, is_first, is_first && step->is_launched};
+}
+
+/* Tells everybody that has a part in a failed step. */
+static void step_spread_failure(struct task *task, const struct bad_news *news, status code, const char *text) {
+  if (news->is_first)
+    rendezvous_abort(task->rendezvous, news->id, code, text);
+  if (news->is_for_guests)
+    cancel_guests(task, news->id, news->entry);
 }
 
 void step_fail(struct step *step, status code, const char *text) {
   struct task *task = step->task;
   pthread_mutex_lock(&task->lock);
-  bool first = step_fail_locked(step, code, text) && !step->is_background;
-  uint64_t id = step->id;
-  uint32_t entry = step->entry;
-  bool drives = step->driver == task->program->task;
+  struct bad_news news = step_give_up(step, code, text);
   pthread_mutex_unlock(&task->lock);
-  if (first)
-    step_spread_failure(task, id, entry, drives, code, text);
+  step_spread_failure(task, &news, code, text);
 }
 
 /* The same when only its number is known; false when it is not here (any more). */
 bool step_fail_by_id(struct task *task, uint64_t id, status code, const char *text) {
+  struct bad_news news = {0};
   pthread_mutex_lock(&task->lock);
   struct step *step = step_find(task, id);
-  bool first = step && step_fail_locked(step, code, text) && !step->is_background;
-  uint32_t entry = step ? step->entry : 0;
-  bool drives = step && step->driver == task->program->task;
+  if (step)
+    news = step_give_up(step, code, text);
   pthread_mutex_unlock(&task->lock);
-  if (first)
-    step_spread_failure(task, id, entry, drives, code, text);
+  step_spread_failure(task, &news, code, text);
   return step != NULL;
 }
 
@@ -277,17 +292,31 @@ static void start_guest(struct step *step, uint32_t guest) {
   task->exchange->start(task->exchange->self, guest, step->id, step->entry | start_flags(step), step->command, step->serial);
 }
 
-/* Tells the other tasks, and starts all parts of ours but the first, which is returned. */
-static status step_launch(struct step *step, const int64_t *symbols, struct part **first) {
+/* The first of them may have failed before the last has been told: then the step has been given up, and all hear of that from here, behind
+ * its beginning. */
+static void start_guests(struct step *step) {
   struct task *task = step->task;
-  const struct program_entry *entry = program_entry(task->program, step->entry);
-  const uint32_t *tasks = program_operands(task->program, entry->tasks.first);
-  *first = NULL;
-  for (uint32_t i = 0; i < entry->tasks.count; i++)
+  const struct program_range range = program_entry(task->program, step->entry)->tasks;
+  const uint32_t *tasks = program_operands(task->program, range.first);
+  for (uint32_t i = 0; i < range.count; i++)
     if (tasks[i] != task->program->task)
       start_guest(step, tasks[i]);
   for (uint32_t i = 0; i < step->also_count; i++)
     start_guest(step, step->also[i]);
+  pthread_mutex_lock(&task->lock);
+  step->is_launched = true;
+  bool is_given_up = step->code != OK;
+  pthread_mutex_unlock(&task->lock);
+  if (is_given_up)
+    cancel_guests(task, step->id, step->entry);
+}
+
+/* Tells the other tasks, and starts all parts of ours but the first, which is returned. */
+static status step_launch(struct step *step, const int64_t *symbols, struct part **first) {
+  struct task *task = step->task;
+  const struct program_entry *entry = program_entry(task->program, step->entry);
+  *first = NULL;
+  start_guests(step);
   for (uint32_t i = 0; i < entry->parts.count; i++) {
     struct part *part = &task->parts[(step->partial ? entry->partial - 1 : entry->parts.first) + i];
     if (!*first) {

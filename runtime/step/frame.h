@@ -54,6 +54,7 @@ struct step {
   struct inbox *inboxes;       /* of frames that may wait; under the task's lock */
   bool reported[STEP_REPORTS]; /* driver: per task of the entry: it has; under the task's lock */
   uint32_t waiting;            /* driver: tasks and local parts that have not reported; under the task's lock */
+  bool is_launched;            /* driver: all other tasks have been told to begin; under the task's lock */
   status code;                 /* the first failure; under the task's lock */
   char text[2048];
 };

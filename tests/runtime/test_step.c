@@ -434,6 +434,93 @@ static void whenever_a_driver_is_lost_each_of_its_steps_counts_once(void **state
   }
 }
 
+/* ---- a step of this driver, whose others are this test: each of two hears to begin, and that it is given up ---- */
+
+#define FIRST 1
+#define SECOND 2
+#define PATIENCE_S 10
+
+static struct others {
+  pthread_mutex_t lock;
+  pthread_cond_t changed;
+  struct exchange_sink sink;
+  uint64_t step;
+  bool has_begun, is_given_up, was_given_up_early;
+} others = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+
+static void *report_first(void *self) {
+  others.sink.on_done(others.sink.self, FIRST, others.step, ABORTED, "it goes back");
+  return self;
+}
+
+static void others_start(void *self, uint32_t task, uint64_t step, uint32_t entry, uint32_t command, uint64_t serial) {
+  (void)self, (void)entry, (void)command, (void)serial;
+  pthread_t thread;
+  if (task == FIRST) {
+    others.step = step;
+    pthread_create(&thread, NULL, report_first, NULL);
+    pthread_join(thread, NULL);
+    return;
+  }
+  pthread_mutex_lock(&others.lock);
+  others.has_begun = true;
+  pthread_cond_broadcast(&others.changed);
+  pthread_mutex_unlock(&others.lock);
+}
+
+static void others_cancel(void *self, uint32_t task, uint64_t step) {
+  (void)self, (void)step;
+  pthread_mutex_lock(&others.lock);
+  others.is_given_up = others.is_given_up || (task == SECOND && others.has_begun);
+  others.was_given_up_early = others.was_given_up_early || (task == SECOND && !others.has_begun);
+  pthread_cond_broadcast(&others.changed);
+  pthread_mutex_unlock(&others.lock);
+}
+
+/* SECOND waits for a value that a driver which has given the step up does not send. */
+static void *second_main(void *self) {
+  struct timespec until;
+  clock_gettime(CLOCK_REALTIME, &until);
+  until.tv_sec += PATIENCE_S;
+  pthread_mutex_lock(&others.lock);
+  while (!others.is_given_up && pthread_cond_timedwait(&others.changed, &others.lock, &until) == 0)
+    ;
+  pthread_mutex_unlock(&others.lock);
+  others.sink.on_done(others.sink.self, SECOND, others.step, CANCELLED, "the driver gave the step up");
+  return self;
+}
+
+static const struct exchange telling = {.start = others_start, .send = hear_tensor, .done = hear_done, .cancel = others_cancel};
+
+/* receives a value of SECOND */
+static struct task *load_driver(struct program_builder *b) {
+  pb_begin(b);
+  vec_push(&b->tasks, (struct program_task){.job = pb_text(b, "first")});
+  vec_push(&b->tasks, (struct program_task){.job = pb_text(b, "second")});
+  struct program_range outputs = PB_LIST(b, pb_slot(b, DTYPE_FLOAT, 0, 0, STORAGE_TENSOR)), tasks = PB_LIST(b, 0, FIRST, SECOND);
+  struct program_instr *receive = pb_instr(b, INSTR_RECV, 5);
+  receive->outputs = outputs;
+  receive->peer = SECOND;
+  pb_entry(b, "main", 0, 0, 0, 1, false);
+  b->entries.items[0].tasks = tasks;
+  struct task *task = load(b);
+  task_set_exchange(task, &telling);
+  return task;
+}
+
+static void who_hears_of_a_step_when_another_has_failed_it_hears_then_that_it_is_given_up(void **state) {
+  (void)state;
+  struct program_builder b;
+  struct task *task = load_driver(&b);
+  pthread_t second;
+  others.sink = task_sink(task);
+  pthread_create(&second, NULL, second_main, NULL);
+  assert_int_equal(task_run(task, 0, NULL, NULL, NULL), ABORTED);
+  pthread_join(second, NULL);
+  assert_true(others.has_begun && others.is_given_up && !others.was_given_up_early);
+  unload(&b, task);
+}
+
 static void *stop_soon(void *task) {
   struct timespec pause = {.tv_nsec = 20000000};
   nanosleep(&pause, NULL);
@@ -505,6 +592,7 @@ int main(void) {
     cmocka_unit_test(a_step_whose_driver_is_lost_before_all_has_come_changes_nothing),
     cmocka_unit_test(what_comes_behind_a_change_is_waited_for_before_it_is_made),
     cmocka_unit_test(whenever_a_driver_is_lost_each_of_its_steps_counts_once),
+    cmocka_unit_test(who_hears_of_a_step_when_another_has_failed_it_hears_then_that_it_is_given_up),
     cmocka_unit_test(stopping_ends_an_endless_loop),
     cmocka_unit_test(damaged_programs_are_refused),
     cmocka_unit_test(a_kernel_on_too_many_variables_is_refused),
