@@ -271,9 +271,11 @@ static bool passes_goal(void *self, uint32_t driver, uint32_t command, uint64_t 
 }
 
 /* Replicas: the chief's own step makes the values of a round, those of the others change nothing here. Other tasks: each makes its own; a
- * driver that never came here has no steps here. */
-static bool goal_concerns(const struct job *job, uint32_t driver, const struct ledger_row *row) {
-  return job->is_replicated ? driver == job->self : row != NULL;
+ * driver that has no step here yet will have some if it has asked which it has, as it does before its first. */
+static bool goal_concerns(const struct job *job, const struct ledger_row *goal, const struct ledger_row *row) {
+  if (job->is_replicated)
+    return goal->driver == job->self;
+  return row || (goal->last > 0 && commit_was_asked(job->task, goal->driver, goal->lane) && !FAULT(47));
 }
 
 /* Whether the task has all of the goal. */
@@ -285,7 +287,7 @@ static bool has_goal(struct job *job) {
   bool has = true;
   for (uint32_t i = 0; i < goal->count && has; i++) {
     const struct ledger_row *row = ledger_find(&now, goal->rows[i].driver, goal->rows[i].lane);
-    bool concerns = goal_concerns(job, goal->rows[i].driver, row);
+    bool concerns = goal_concerns(job, &goal->rows[i], row);
     has = !concerns ||
           (row && row->command >= goal->rows[i].command && (row->command > goal->rows[i].command || row->last >= goal->rows[i].last));
   }

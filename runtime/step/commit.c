@@ -320,6 +320,16 @@ status commit_ask(struct task *task, uint32_t driver, uint32_t lane, struct ledg
   return result;
 }
 
+bool commit_was_asked(struct task *task, uint32_t driver, uint32_t lane) {
+  struct commit *commit = &task->commit;
+  bool was = false;
+  pthread_mutex_lock(&commit->lock);
+  for (uint32_t i = 0; i < commit->asked_count; i++)
+    was = was || (commit->asked[i].driver == driver && commit->asked[i].lane == lane);
+  pthread_mutex_unlock(&commit->lock);
+  return was;
+}
+
 void commit_serve(struct task *task, bool serves) {
   struct commit *commit = &task->commit;
   pthread_mutex_lock(&commit->lock);

@@ -46,6 +46,8 @@ void commit_finish(struct task *task, uint32_t driver, bool finished);
  * then on its steps of this lane count from there. False: the task is amid a restore; on_serve is told when it no
  * longer is. RESOURCE_EXHAUSTED. */
 status commit_ask(struct task *task, uint32_t driver, uint32_t lane, struct ledger *out, bool *is_serving);
+/* Whether it has, since this process began: its steps come here. */
+bool commit_was_asked(struct task *task, uint32_t driver, uint32_t lane);
 /* While false, nobody is told what is applied here. True at first. */
 void commit_serve(struct task *task, bool serves);
 /* Told, on the thread of commit_serve, that it serves again. Before any step. */

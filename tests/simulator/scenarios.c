@@ -432,6 +432,7 @@ static const struct planted planted_faults[] = {
   {43, "moments-saved", "what waits for the coordinator's word is written, and counts"},
   {44, "moments-saved", "an attempt that all have written is complete though the coordinator has not heard all of them"},
   {45, "stops", "who leaves does not stay for steps that a checkpoint lacks"},
+  {47, "saved", "a checkpoint has the first step of a driver on all ps or on none"},
   {0, NULL, NULL},
 };
 const struct planted *planted(void) { return planted_faults; }
