@@ -65,6 +65,16 @@ static bool holders_have_gone(const struct job *job) {
   return false;
 }
 
+/* A holder has said good-bye: it had been let go, as the work was done, and one with phases came back just then, whose steps all are in a
+ * checkpoint. There is nothing to be added to that, nor anybody to do it with. */
+static bool holder_has_left(const struct job *job) {
+  const struct job_coordinator *coordinator = job->coordinator;
+  for (uint32_t i = 0; i < coordinator->holder_count; i++)
+    if (coordinator->seen[coordinator->holder_tasks[i]].has_left && cluster_has_left(job->cluster, &coordinator->holder_tasks[i], 1))
+      return true;
+  return false;
+}
+
 /* A last one, when this task is about to end. */
 static bool wants_last(struct job *job) {
   bool is_broken = holders_have_gone(job);
@@ -132,7 +142,7 @@ void coordinator_tick(struct job *job, uint64_t now_ms) {
   bool wants_one = wants_last(job);
   if (!coordinator->has_history || coordinator->cut.id || now_ms < coordinator->retry_ms)
     return;
-  if (!*job->options.folder) {
+  if (!*job->options.folder || holder_has_left(job)) {
     coordinator_let_leave(job, false);
     return;
   }
