@@ -18,7 +18,8 @@
 #else
 #define STACK_BYTES (256 * 1024)
 #endif
-#define GUARD_BYTES 4096 /* below, nothing may be written */
+#define GUARD_BYTES 4096            /* below, nothing may be written */
+#define STALL_NS_MAX (5 * WORLD_MS) /* and short times are as likely as long ones */
 
 enum fiber_state { FIBER_READY, FIBER_WAITS, FIBER_ENDED };
 
@@ -184,9 +185,20 @@ void fiber_give_way(void) {
     leave();
 }
 
+/* Of a machine that has more to do than cores. */
+static void stall(void) {
+  static const char core;
+  uint64_t time = STALL_NS_MAX >> random_below(world_random(), 10);
+  uint64_t until_ns = world_now() + time / 2 + random_below(world_random(), time / 2);
+  while (fiber_wait(&core, until_ns, "no core"))
+    continue;
+}
+
 void fiber_maybe_give_way(void) {
-  uint32_t in = world_manner()->switch_in;
-  if (current && in && random_below(world_random(), in) == 0)
+  const struct world_manner *manner = world_manner();
+  if (current && manner->stall_in && random_below(world_random(), manner->stall_in) == 0)
+    stall();
+  else if (current && manner->switch_in && random_below(world_random(), manner->switch_in) == 0)
     leave();
 }
 

@@ -167,6 +167,7 @@ static void run_in_child(struct scenario *scenario, const struct run_options *op
     *world_manner() = (struct world_manner){.switch_in = 16, .latency_ns = 100 * WORLD_US, .bytes_per_s = 100000000, .socket_room = 65536};
   if (options->seed != RUN_CALM_SEED)
     choose_distances(&places, scenario);
+  world_manner()->stall_in = options->seed == RUN_CALM_SEED ? 0 : scenario->stall_in;
   run.mishap_count = draw(&random, scenario, run.mishaps);
   report->mishap_count = run.mishap_count;
   prepare(&run);

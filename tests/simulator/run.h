@@ -40,6 +40,7 @@ struct scenario {
   uint32_t timeout_s;
   uint64_t spread_ns;                                            /* tasks start within */
   uint32_t distance_ms;                                          /* between any two, one way; 0: some, drawn */
+  uint32_t stall_in;                                             /* world.h */
   bool is_open;                                                  /* not yet true: run by hand alone */
   bool (*is_done)(struct run *run, const struct run_task *task); /* whether nothing of a worker's work is missing; or NULL */
   void (*watch)(struct run *run);                                /* says what is wrong after a turn, by run_fault; or NULL */

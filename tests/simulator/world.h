@@ -25,6 +25,7 @@ uint64_t random_below(struct random *random, uint64_t below);
 /* How a run behaves where nothing breaks; by its seed. */
 struct world_manner {
   uint32_t switch_in;   /* a thread gives way at one of so many calls of the system; 0: only where it waits */
+  uint32_t stall_in;    /* at one of so many it gets no core for a while, whatever it is at; 0: never */
   uint64_t latency_ns;  /* of a link, one way, at most twice of it */
   uint64_t bytes_per_s; /* of a connection */
   uint32_t socket_room; /* bytes on their way or unread, before a writer has to wait */
