@@ -262,7 +262,8 @@ def loop_around():
 
 def epochs():
     """A loop around steps of Adam, with what each turn has lost, and slow weights that follow in every second turn."""
-    w, u, slow, count = (tf.Variable(v, name=n) for n, v in (("w", floats(5, 4)), ("u", floats(4, 3)), ("slow", floats(4, 3)), ("count", 0)))
+    first = {"w": floats(5, 4), "u": floats(4, 3), "slow": floats(4, 3), "count": 0}
+    w, u, slow, count = (tf.Variable(v, name=n) for n, v in first.items())
     optimizer = keras.optimizers.Adam(0.05)
     optimizer.build([w, u])
 
@@ -528,8 +529,8 @@ def adversarial_in_place():
 
 MODELS = {f.__name__: f for f in (
     adam, adam_fixed_batch, momentum, clip_global_norm, adamw_ema_schedule, accumulation, rmsprop_clipnorm, lion, adafactor, loss_scale, residual,
-    gru, lstm_rolled, unet, vit, dlrm, dlrm_adam, dlrm_sgd, gpt2, fit, penalty, assign_sub, hand_adam, tied_square, loop_around, epochs, epochs_in_place,
-    own_iterator, two_ways, until_close, scalars,
+    gru, lstm_rolled, unet, vit, dlrm, dlrm_adam, dlrm_sgd, gpt2, fit, penalty, assign_sub, hand_adam, tied_square, loop_around, epochs,
+    epochs_in_place, own_iterator, two_ways, until_close, scalars,
     dlrm_clip, dlrm_fixed_batch, words, words_accumulated, centre, adversarial, adversarial_factored, adversarial_ftrl, adversarial_in_place,
     siamese, adversarial_words, dlrm_ftrl) + TABLES}
 APART = {"residual", "siamese"}
