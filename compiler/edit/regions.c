@@ -125,6 +125,7 @@ static bool changes_variables(const struct flow_node *n) {
     flow_touches(n->branches[i], note_update, &changes);
   return changes;
 }
+static bool updates_something(const struct flow_node *n) { return node_updates(n) || changes_variables(n); }
 
 static void copy_node(struct unfolding *u, struct flow_copy *c, flow_id of, const struct flow_guard *guards) {
   flow_id id;
@@ -170,12 +171,14 @@ static void merge_result(struct unfolding *u, uint32_t i, value_id when_true, va
   u->flow->values.items[out].index = 0;
 }
 
-/* Only one side runs. In an order they are one chain of updates for whoever asks what a variable holds behind both. */
+/* Only one side runs. Their updates of a variable are one chain for whoever asks what it holds behind both. */
 static void order_sides(struct unfolding *u, uint32_t first_of_second) {
   for (uint32_t i = first_of_second; i < u->effects.count; i++)
-    for (uint32_t k = 0; k < first_of_second; k++)
-      if (nodes_share_variable(u->flow->nodes.items[u->effects.items[i]], u->flow->nodes.items[u->effects.items[k]]))
-        node_follow(u->flow->nodes.items[u->effects.items[i]], u->effects.items[k]);
+    for (uint32_t k = 0; k < first_of_second; k++) {
+      struct flow_node *first = u->flow->nodes.items[u->effects.items[k]], *second = u->flow->nodes.items[u->effects.items[i]];
+      if (updates_something(first) && updates_something(second) && nodes_share_variable(first, second))
+        node_follow(second, u->effects.items[k]);
+    }
 }
 
 static void unfold(struct build *b, struct flow *f, flow_id at) {
