@@ -266,19 +266,20 @@ static void note_change(void *self, uint32_t var, enum touch touch) {
   struct change_note *note = self;
   note->changes = note->changes || (touch == TOUCH_UPDATE && !note->build->vars.items[var].zero_initial);
 }
-/* Of a variable. What calls give is kept for a step that is tried again, and what is drawn counts no less. */
-static bool changes_variable(const struct hold *h, const struct flow_node *n) {
+/* What no early receive depends on. A replica's own calls are kept for a step that is tried again, and what is drawn counts no less:
+ * there that is a change of a variable. Calls of other tasks' parts may be what another step waits for. */
+static bool is_change(const struct hold *h, const struct flow_node *n) {
   struct change_note note = {.build = h->build};
-  if (n)
+  if (n && h->build->strategy == STRATEGY_ALLREDUCE)
     node_touches(n, note_change, &note);
-  return note.changes;
+  return h->build->strategy == STRATEGY_ALLREDUCE ? note.changes : is_held(n);
 }
 
-/* What needs a change of this part's variables, directly or through other tasks. */
+/* What needs a change of this part, directly or through other tasks. */
 static bool *mark_after_changes(struct hold *h, uint32_t part) {
   node_list changes = {0};
   for (flow_id id = 1; id < part_flow(h, part)->nodes.count; id++)
-    if (changes_variable(h, node_at(h, part, id)))
+    if (is_change(h, node_at(h, part, id)))
       vec_push(&changes, h->base[part] + id);
   return mark_behind(h, &h->next, &changes);
 }
@@ -337,7 +338,7 @@ static void remove_edge(struct hold *h, uint32_t from, uint32_t to) {
 
 /* What part of a flow waits for. */
 struct arrivals {
-  VEC(uint32_t) early, late; /* receives that need no change of the part's variables, and those that do */
+  VEC(uint32_t) early, late; /* receives that need no change of the part, and those that do */
   bool *after;               /* per node: it needs one */
   bool changes;
 };
@@ -372,7 +373,7 @@ static bool release_message(struct hold *h, uint32_t part, flow_id id, const str
     return false;
   for (uint32_t i = 0; i < count; i++) {
     flow_id before = n->controls.items[i];
-    if (arrivals->after[base + before] || changes_variable(h, node_at(h, part, before)))
+    if (arrivals->after[base + before] || is_change(h, node_at(h, part, before)))
       remove_edge(h, base + before, base + id);
     else
       n->controls.items[kept++] = before;
