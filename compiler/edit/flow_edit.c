@@ -115,6 +115,16 @@ void flow_touches(const struct flow *f, void (*found)(void *, uint32_t, enum tou
       node_touches(f->nodes.items[id], found, self);
 }
 
+static void note_update(void *self, uint32_t var, enum touch touch) {
+  (void)var;
+  *(bool *)self = *(bool *)self || touch == TOUCH_UPDATE;
+}
+bool node_updates_inside(const struct flow_node *n) {
+  bool updates = false;
+  node_touches(n, note_update, &updates);
+  return updates;
+}
+
 typedef VEC(uint32_t) var_list;
 static void note_variable(void *self, uint32_t var, enum touch touch) {
   (void)touch;

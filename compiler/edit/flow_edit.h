@@ -26,6 +26,8 @@ bool node_updates(const struct flow_node *node);
 /* The variables that a node and what is in its regions touch: calls back for each; and those of all nodes of a flow. */
 void node_touches(const struct flow_node *node, void (*found)(void *self, uint32_t var, enum touch touch), void *self);
 void flow_touches(const struct flow *flow, void (*found)(void *self, uint32_t var, enum touch touch), void *self);
+/* Whether the node, or one in its regions, updates a variable. */
+bool node_updates_inside(const struct flow_node *node);
 /* Whether both, or what is in their regions, touch a variable. */
 bool nodes_share_variable(const struct flow_node *a, const struct flow_node *b);
 

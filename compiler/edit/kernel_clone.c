@@ -458,6 +458,37 @@ void clone_update(struct clone *cl, const struct flow_node *node, uint32_t resul
   source_free(&s);
 }
 
+static uint32_t add_copy(struct source *s, uint32_t b, value_id v, enum buffer_mode mode) {
+  kernel_dim dims[LIMIT_RANK];
+  int rank = map_dims(s, b, dims);
+  vec_push(&s->to->args, (struct flow_arg){.value = v});
+  return kernel_add_buffer(s->to->kernel, s->node->kernel->buffers.items[b].dtype, mode, rank, dims);
+}
+static void copy_elements(struct kernel *k, uint32_t to, uint32_t from) {
+  const struct kernel_buffer b = k->buffers.items[to];
+  struct stmt **at = &k->body;
+  expr_id index[LIMIT_RANK];
+  for (int d = 0; d < b.rank; d++) {
+    struct stmt *loop = stmt_for(k, at, LOOP_PAR, expr_dim(k, b.dims[d]));
+    index[d] = expr_local(k, loop->local);
+    at = &loop->body;
+  }
+  for (int part = 0; part <= dtype_is_complex(b.dtype); part++)
+    stmt_store(k, at, to, part, index, b.rank, expr_load(k, from, part, index, b.rank));
+}
+void clone_copies(struct clone *cl, const struct flow_node *update, const value_id *old, const value_id *made) {
+  struct source s = source_make(cl, update);
+  for (uint32_t b = 0; b < update->kernel->buffers.count; b++) {
+    if (!made[b])
+      continue;
+    uint32_t to = add_copy(&s, b, made[b], BUFFER_OUT);
+    s.buffer[2 * b] = to + 1;
+    copy_elements(cl->kernel, to, add_copy(&s, b, old[b], BUFFER_IN));
+  }
+  map_block(&s, update->kernel->body, &cl->kernel->body, NULL);
+  source_free(&s);
+}
+
 void clone_finish(const struct clone *cl, struct flow_node *n) {
   struct arena *a = cl->flow->arena;
   n->kernel = cl->kernel;

@@ -24,6 +24,8 @@ void clone_epilogue(struct clone *cl, const struct producer *p, const struct pro
 void clone_part(struct clone *cl, const struct producer *p, const struct producer *c, uint32_t buffer);
 /* The kernel with its result, buffer `result`, in the variable that it updates. */
 void clone_update(struct clone *cl, const struct flow_node *node, uint32_t result);
+/* The kernel of a node that updates variables, on copies: of its buffer b with made[b] that value is stored, old[b] at first. */
+void clone_copies(struct clone *cl, const struct flow_node *update, const value_id *old, const value_id *made);
 /* The node's kernel behind what is there: where it loads what that stores, it loads it there. False: it knows that in another shape;
  * nothing is appended. */
 bool clone_append(struct clone *cl, const struct flow_node *node);

@@ -107,25 +107,11 @@ static void hoist_reads(struct build *b, struct flow *f) {
 /* ---- branches ---- */
 
 struct unfolding {
-  struct build *build;
   struct flow *flow;
   struct flow_node *node; /* the `if` */
   value_id predicate;
   VEC(flow_id) effects; /* of its branches */
 };
-
-static void note_update(void *self, uint32_t var, enum touch touch) {
-  (void)var;
-  *(bool *)self = *(bool *)self || touch == TOUCH_UPDATE;
-}
-
-static bool changes_variables(const struct flow_node *n) {
-  bool changes = false;
-  for (uint32_t i = 0; n && i < n->region_count; i++)
-    flow_touches(n->branches[i], note_update, &changes);
-  return changes;
-}
-static bool updates_something(const struct flow_node *n) { return node_updates(n) || changes_variables(n); }
 
 static void copy_node(struct unfolding *u, struct flow_copy *c, flow_id of, const struct flow_guard *guards) {
   flow_id id;
@@ -173,16 +159,18 @@ static void merge_result(struct unfolding *u, uint32_t i, value_id when_true, va
 
 /* Only one side runs. Their updates of a variable are one chain for whoever asks what it holds behind both. */
 static void order_sides(struct unfolding *u, uint32_t first_of_second) {
-  for (uint32_t i = first_of_second; i < u->effects.count; i++)
-    for (uint32_t k = 0; k < first_of_second; k++) {
-      struct flow_node *first = u->flow->nodes.items[u->effects.items[k]], *second = u->flow->nodes.items[u->effects.items[i]];
-      if (updates_something(first) && updates_something(second) && nodes_share_variable(first, second))
+  for (uint32_t i = first_of_second; i < u->effects.count; i++) {
+    struct flow_node *second = u->flow->nodes.items[u->effects.items[i]];
+    for (uint32_t k = 0; node_updates_inside(second) && k < first_of_second; k++) {
+      const struct flow_node *first = u->flow->nodes.items[u->effects.items[k]];
+      if (node_updates_inside(first) && nodes_share_variable(first, second))
         node_follow(second, u->effects.items[k]);
     }
+  }
 }
 
-static void unfold(struct build *b, struct flow *f, flow_id at) {
-  struct unfolding u = {.build = b, .flow = f, .node = f->nodes.items[at], .predicate = f->nodes.items[at]->inputs.items[0]};
+static void unfold(struct flow *f, flow_id at) {
+  struct unfolding u = {.flow = f, .node = f->nodes.items[at], .predicate = f->nodes.items[at]->inputs.items[0]};
   uint32_t results = u.node->outputs.count;
   value_id *side[2] = {calloc(results + 1, sizeof(value_id)), calloc(results + 1, sizeof(value_id))};
   copy_branch(&u, u.node->branches[0], true, side[0]);
@@ -217,12 +205,14 @@ void regions_open(struct build *b, struct flow *f) {
   bool any = false;
   for (flow_id id = 1; id < f->nodes.count; id++) { /* those that come out of regions follow at the end */
     const struct flow_node *n = f->nodes.items[id];
-    bool changes = changes_variables(n);
-    any = any || changes;
-    if (changes && can_unfold(f, n))
-      unfold(b, f, id);
-    else if (changes && n->op == FLOW_WHILE && loop_may_unroll(f, n))
+    if (!n || !n->region_count || !node_updates_inside(n))
+      continue;
+    bool unfolds = can_unfold(f, n), unrolls = n->op == FLOW_WHILE && loop_may_unroll(f, n);
+    if (unfolds)
+      unfold(f, id);
+    if (unrolls)
       loop_unroll(f, id);
+    any = any || unfolds || unrolls;
   }
   if (any)
     flow_sort(f);

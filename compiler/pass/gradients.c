@@ -318,7 +318,6 @@ static value_id earliest(const struct reach *r, const bool *passed, flow_id *upd
   return first;
 }
 
-/* One after the other, the earliest value first: what is made of a gradient, such as the means of its squares, is not reached then. */
 static void cut_rows(struct reach *r, struct gradients *out) {
   uint32_t before = out->items.count;
   reach_run(r, false);
@@ -326,6 +325,7 @@ static void cut_rows(struct reach *r, struct gradients *out) {
   out->wants_rows = out->items.count > before;
 }
 
+/* One after the other, the earliest value first: what is made of a gradient, such as the means of its squares, is not reached then. */
 static void cut_in_turn(struct reach *r, struct gradients *out) {
   bool *passed = calloc(r->flow->nodes.count + 1, 1);
   value_id v;

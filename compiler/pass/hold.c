@@ -266,8 +266,8 @@ static void note_change(void *self, uint32_t var, enum touch touch) {
   struct change_note *note = self;
   note->changes = note->changes || (touch == TOUCH_UPDATE && !note->build->vars.items[var].zero_initial);
 }
-/* What no early receive depends on. A replica's own calls are kept for a step that is tried again, and what is drawn counts no less:
- * there that is a change of a variable. Calls of other tasks' parts may be what another step waits for. */
+/* What no early receive depends on. A replica's state is given away while its step waits: there that is a change of a variable, not what a
+ * call gives or what is drawn. Calls of other tasks' parts may be what another step waits for. */
 static bool is_change(const struct hold *h, const struct flow_node *n) {
   struct change_note note = {.build = h->build};
   if (n && h->build->strategy == STRATEGY_ALLREDUCE)

@@ -150,18 +150,6 @@ static bool may_be_led(const struct flow_node *n) {
   return !node_calls(n) && n->op != FLOW_FEED && n->op != FLOW_FETCH && n->op != FLOW_CONST && n->op != FLOW_BIND && n->op != FLOW_NOOP;
 }
 
-static void note_update(void *self, uint32_t var, enum touch touch) {
-  (void)var;
-  *(bool *)self = *(bool *)self || touch == TOUCH_UPDATE;
-}
-static bool changes_in_regions(const struct flow_node *n) {
-  bool changes = false;
-  for (uint32_t i = 0; i < n->region_count; i++)
-    flow_touches(n->branches[i], note_update, &changes);
-  return changes;
-}
-static bool changes_variables(const struct flow_node *n) { return node_updates(n) || changes_in_regions(n); }
-
 /* Updates of the server's variables, and what is only for them. */
 static void find_led(struct round *r) {
   struct flow *f = r->flow;
@@ -173,7 +161,7 @@ static void find_led(struct round *r) {
     const struct flow_node *n = f->nodes.items[id];
     if (!n)
       continue;
-    r->led[id] = n->task == r->task && (changes_variables(n) || (may_be_led(n) && users[id] == 1));
+    r->led[id] = n->task == r->task && (node_updates_inside(n) || (may_be_led(n) && users[id] == 1));
     for (uint32_t i = 0; i < node_input_count(n); i++)
       if (node_input(n, i))
         users[f->values.items[node_input(n, i)].producer] |= r->led[id] ? 1 : 2;
@@ -297,7 +285,7 @@ static bool reaches_update(const struct flow *f, flow_id from) {
       for (uint32_t i = 0; i < node_input_count(n); i++)
         reached[id] = reached[id] || (node_input(n, i) && reached[f->values.items[node_input(n, i)].producer]);
       more = more || reached[id];
-      found = reached[id] && changes_variables(n);
+      found = reached[id] && node_updates_inside(n);
     }
   }
   free(reached);
@@ -520,7 +508,7 @@ static void lead_updates(struct round *r, flow_id given, uint32_t count) {
     if (!n || !is_led(r, id))
       continue;
     node_guard(n, (struct flow_guard){leads, true}, f->arena);
-    if (changes_variables(n))
+    if (node_updates_inside(n))
       node_follow(end, id);
   }
   for (uint32_t i = 0; i < r->late.count; i++)
@@ -529,7 +517,7 @@ static void lead_updates(struct round *r, flow_id given, uint32_t count) {
 
 static bool has_updates(const struct flow *f, uint32_t task) {
   for (flow_id id = 1; id < f->nodes.count; id++)
-    if (f->nodes.items[id] && f->nodes.items[id]->task == task && changes_variables(f->nodes.items[id]))
+    if (f->nodes.items[id] && f->nodes.items[id]->task == task && node_updates_inside(f->nodes.items[id]))
       return true;
   return false;
 }
