@@ -309,11 +309,21 @@ static void take_new(struct round *r, flow_id id, value_id new) {
   n->op = FLOW_NOOP; /* others may come after it */
 }
 
-/* The leader reads for itself; the others when its updates are made. */
+static bool is_taken_by_led(const struct round *r, value_id v) {
+  for (flow_id id = 1; id < r->flow->nodes.count; id++)
+    if (r->flow->nodes.items[id] && is_led(r, id) && node_takes(r->flow->nodes.items[id], v))
+      return true;
+  return false;
+}
+
+/* The others read when the leader's updates are made; it reads for itself, if it wants to. */
 static void read_late(struct round *r, flow_id id) {
   struct flow *f = r->flow;
   struct flow_node *n = f->nodes.items[id];
   flow_id again;
+  vec_push(&r->late, id);
+  if (!is_taken_by_led(r, n->outputs.items[0]))
+    return;
   struct flow_node *own = flow_append(f, FLOW_READ, n, n->task, &again);
   own->var = n->var;
   own->guards = n->guards;
@@ -322,7 +332,6 @@ static void read_late(struct round *r, flow_id id) {
     vec_push(&own->controls, n->controls.items[i]);
   value_id old = n->outputs.items[0];
   replace_uses(r, old, flow_append_output(f, own, again, f->values.items[old]), true);
-  vec_push(&r->late, id);
 }
 
 /* A read of a new value for others than the leader. What changes a variable in the same step cannot wait for it. */

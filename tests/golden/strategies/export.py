@@ -346,6 +346,25 @@ def two_ways():
     return Plain([w, u, slow, count], step, [((None, 5), F), ((None, 3), F)]), floats(24, 5), floats(24, 3)
 
 
+def read_behind():
+    """What an op has made of a variable in place, on one side of a cond or the other, is what the step gives, and is averaged."""
+    w, slow, count = tf.Variable(floats(5, 3), name="w"), tf.Variable(tf.zeros([5, 3]), name="slow"), tf.Variable(0, name="count")
+    fast, late = (tf.Variable(tf.zeros([5, 3]), name=n) for n in ("fast", "late"))
+
+    def step(*rest):
+        x, y = rest[-2:]
+        with tf.GradientTape() as tape:
+            loss = mean_squares(y, x @ w)
+        gradient = tape.gradient(loss, w)
+        if count.assign_add(1) % 2 == 0:
+            tf.raw_ops.ResourceApplyMomentum(var=w.handle, accum=fast.handle, lr=0.1, grad=gradient, momentum=0.9)
+        else:
+            tf.raw_ops.ResourceApplyMomentum(var=w.handle, accum=late.handle, lr=0.05, grad=gradient, momentum=0.5)
+        slow.assign(0.5 * (slow + w))
+        return mean_squares(y, x @ w)
+    return Plain([w, slow, count, fast, late], step, [((None, 5), F), ((None, 3), F)]), floats(24, 5), floats(24, 3)
+
+
 def until_close():
     """As many turns as the data take: refused (its case is written by hand)."""
     w = tf.Variable(floats(3, 1), name="w")
@@ -530,9 +549,8 @@ def adversarial_in_place():
 MODELS = {f.__name__: f for f in (
     adam, adam_fixed_batch, momentum, clip_global_norm, adamw_ema_schedule, accumulation, rmsprop_clipnorm, lion, adafactor, loss_scale, residual,
     gru, lstm_rolled, unet, vit, dlrm, dlrm_adam, dlrm_sgd, gpt2, fit, penalty, assign_sub, hand_adam, tied_square, loop_around, epochs,
-    epochs_in_place, own_iterator, two_ways, until_close, scalars,
-    dlrm_clip, dlrm_fixed_batch, words, words_accumulated, centre, adversarial, adversarial_factored, adversarial_ftrl, adversarial_in_place,
-    siamese, adversarial_words, dlrm_ftrl) + TABLES}
+    epochs_in_place, own_iterator, two_ways, read_behind, until_close, scalars, dlrm_clip, dlrm_fixed_batch, words, words_accumulated, centre,
+    adversarial, adversarial_factored, adversarial_ftrl, adversarial_in_place, siamese, adversarial_words, dlrm_ftrl) + TABLES}
 APART = {"residual", "siamese"}
 
 
