@@ -83,11 +83,15 @@ static status try_edge(struct lower *trial, const struct graph *graph, struct ed
   return OK;
 }
 
+static status enter_trial(struct lower *trial) {
+  return ++trial->walk.trial_depth > TRIALS_MAX ? fail(UNIMPLEMENTED, "shapes that depend on each other") : OK;
+}
+
 static status shape_of_edge(const struct lower *lw, const struct graph *graph, struct edge edge, bool loose, int *rank, dim *dims) {
   struct lower trial = lower_apart(lw);
-  trial.walk.trial_depth++;
-  status result = trial.walk.trial_depth > TRIALS_MAX ? fail(UNIMPLEMENTED, "shapes that depend on each other")
-                                                      : try_edge(&trial, graph, edge, loose, rank, dims);
+  status result = enter_trial(&trial);
+  if (result == OK)
+    result = try_edge(&trial, graph, edge, loose, rank, dims);
   lower_free(&trial);
   return result;
 }
@@ -370,8 +374,9 @@ status lower_aside(struct op_call *c, status (*build)(struct op_call *aside, con
                    struct flow **out) {
   struct lower trial = lower_apart(c->lw);
   struct op_call aside = {.lw = &trial, .node = c->node};
-  trial.walk.trial_depth++;
-  status result = trial.walk.trial_depth > TRIALS_MAX ? fail(UNIMPLEMENTED, "shapes that depend on each other") : build(&aside, self, out);
+  status result = enter_trial(&trial);
+  if (result == OK)
+    result = build(&aside, self, out);
   lower_free(&trial);
   vec_free(&aside.body);
   vec_free(&aside.controls);
