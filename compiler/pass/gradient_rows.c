@@ -279,25 +279,34 @@ void gradient_rows_cut(struct reach *r, struct gradients *out) {
   }
 }
 
-static bool sums_rows(const struct reach *r, flow_id id) {
-  const struct flow_node *n = r->flow->nodes.items[id];
+/* Makes the variable's sum of rows, or is the update that takes them. */
+static bool makes_sum(const struct rows_search *s, flow_id id) {
+  const struct flow_node *n = s->r->flow->nodes.items[id];
+  bool makes = id == s->update;
+  for (uint32_t i = 0; i < n->outputs.count; i++)
+    makes = makes || gradients_has_shape(s->r, &s->r->flow->values.items[n->outputs.items[i]], s->var);
+  return makes;
+}
+
+static bool sums_rows(const struct rows_search *s, flow_id id) {
+  const struct flow_node *n = s->r->flow->nodes.items[id];
   bool indices = false, rows = false;
   for (uint32_t i = 0; i < node_input_count(n); i++) {
     value_id v = node_input(n, i);
-    if (!v || !reach_leads_to(r, v, id))
+    if (!v || !reach_leads_to(s->r, v, id))
       continue;
-    indices = indices || is_indices(r, v);
-    rows = rows || dtype_is_float(r->flow->values.items[v].dtype);
+    indices = indices || is_indices(s->r, v);
+    rows = rows || dtype_is_float(s->r->flow->values.items[v].dtype);
   }
-  return indices && rows;
+  return indices && rows && makes_sum(s, id);
 }
 
-bool gradient_rows_come(struct reach *r, flow_id update) {
-  struct rows_search s = {.r = r, .seen = calloc(r->flow->nodes.count + 1, 1)};
+bool gradient_rows_come(struct reach *r, flow_id update, const struct flow_var *var) {
+  struct rows_search s = {.r = r, .update = update, .var = var, .seen = calloc(r->flow->nodes.count + 1, 1)};
   bool found = false;
   mark_cone(&s, update);
   for (flow_id id = 1; id < r->flow->nodes.count && !found; id++)
-    found = s.seen[id] && sums_rows(r, id);
+    found = s.seen[id] && sums_rows(&s, id);
   free(s.seen);
   return found;
 }

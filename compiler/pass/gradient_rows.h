@@ -7,7 +7,8 @@
 
 /* Cuts the flow at the rows and indices of the updates that no value of the variable's shape is for. */
 void gradient_rows_cut(struct reach *r, struct gradients *out);
-/* Whether data come to an update through rows that are summed up by indices: of those the workers' would have to be gathered. */
-bool gradient_rows_come(struct reach *r, flow_id update);
+/* Whether data come to an update of the variable through rows of it that are summed up by indices: of those the workers' would have to be
+ * gathered. */
+bool gradient_rows_come(struct reach *r, flow_id update, const struct flow_var *var);
 
 #endif

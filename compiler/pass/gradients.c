@@ -31,7 +31,7 @@ uint32_t gradients_updated(const struct reach *r, flow_id id) {
   return UINT32_MAX;
 }
 
-static bool has_shape_of(const struct reach *r, const struct flow_value *v, const struct flow_var *var) {
+bool gradients_has_shape(const struct reach *r, const struct flow_value *v, const struct flow_var *var) {
   bool same = var->has_shape && v->rank == var->rank && v->dtype == var->dtype;
   for (int d = 0; same && d < v->rank; d++) {
     int64_t size;
@@ -70,7 +70,7 @@ static bool may_be_cut(const struct reach *r, value_id v, const struct flow_var 
   const struct flow_value *x = &r->flow->values.items[v];
   if (!is_number(x->dtype) || r->cut[v] || r->carried[v] || !reach_is_own(r, v) || !is_made_alike(r, r->flow->nodes.items[x->producer]))
     return false;
-  return has_shape_of(r, x, var) || is_fixed_rows(r, v, var) || (r->scalars && x->rank == 0 && dtype_is_float(x->dtype));
+  return gradients_has_shape(r, x, var) || is_fixed_rows(r, v, var) || (r->scalars && x->rank == 0 && dtype_is_float(x->dtype));
 }
 
 static bool is_fed(const struct reach *r, value_id v) { return r->flow->nodes.items[r->flow->values.items[v].producer]->op == FLOW_FEED; }
@@ -103,7 +103,9 @@ value_id gradients_choose(const struct reach *r, flow_id update, const struct fl
     if (!may_be_cut(r, v, var))
       continue;
     if (r->of_variables[v])
-      best = !best || has_shape_of(r, &r->flow->values.items[v], var) || !has_shape_of(r, &r->flow->values.items[best], var) ? v : best;
+      best = !best || gradients_has_shape(r, &r->flow->values.items[v], var) || !gradients_has_shape(r, &r->flow->values.items[best], var)
+             ? v
+             : best;
     else if (is_fed(r, v))
       fed = v;
     else
@@ -215,7 +217,7 @@ bool gradients_split(struct reach *r, struct flow *f) {
     if (var == UINT32_MAX || gradients_choose(r, r->updates.items[i], &r->build->vars.items[var]))
       continue;
     for (value_id v = r->node_dominator[r->updates.items[i]]; v; v = r->dominator[v])
-      if (has_shape_of(r, &r->flow->values.items[v], &r->build->vars.items[var]) && !r->carried[v] && !reach_is_own(r, v))
+      if (gradients_has_shape(r, &r->flow->values.items[v], &r->build->vars.items[var]) && !r->carried[v] && !reach_is_own(r, v))
         vec_push(&found, v);
   }
   bool *seen = calloc(f->values.count + 1, 1);
@@ -333,7 +335,7 @@ static void cut_in_turn(struct reach *r, struct gradients *out) {
   r->settled = true;
   cut_rows(r, out);
   while ((v = earliest(r, passed, &update)) != NO_VALUE) {
-    if (gradient_rows_come(r, update)) {
+    if (gradient_rows_come(r, update, &r->build->vars.items[gradients_updated(r, update)])) {
       passed[update] = true;
       continue;
     }

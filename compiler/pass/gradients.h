@@ -35,6 +35,7 @@ bool gradients_split(struct reach *r, struct flow *flow);
 uint32_t gradients_updated(const struct reach *r, flow_id update);
 value_id gradients_choose(const struct reach *r, flow_id update, const struct flow_var *var);
 /* Whether a value is like some rows of the variable. */
+bool gradients_has_shape(const struct reach *r, const struct flow_value *value, const struct flow_var *var);
 bool gradients_has_rows(const struct reach *r, const struct flow_value *value, const struct flow_var *var);
 
 /* None where the entry is no training step: data change no variable, or whatever variables held before does not count (a plain assignment).
