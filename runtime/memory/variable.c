@@ -109,6 +109,21 @@ status variable_clone(struct variable *variable, struct variable *out) {
   return OK;
 }
 
+void variable_swap(struct variable *variable, struct variable *clone) {
+  pthread_mutex_lock(&variable->lock);
+  variable_will_change(variable);
+  struct tensor *value = variable->value;
+  struct shape shape = variable->shape;
+  bool has_value = atomic_load(&variable->initialized);
+  variable->value = clone->value;
+  variable->shape = clone->shape;
+  atomic_store_explicit(&variable->initialized, atomic_load(&clone->initialized), memory_order_release);
+  clone->value = value;
+  clone->shape = shape;
+  atomic_store(&clone->initialized, has_value);
+  pthread_mutex_unlock(&variable->lock);
+}
+
 static bool is_initialized(struct variable *variable) { return atomic_load_explicit(&variable->initialized, memory_order_acquire); }
 
 status variable_check(struct variable *variable) {

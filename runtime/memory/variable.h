@@ -51,6 +51,9 @@ void variable_deinit(struct variable *variable);
 /* Another one of the same name, with the value as it is now. RESOURCE_EXHAUSTED. */
 status variable_clone(struct variable *variable, struct variable *out);
 
+/* The variable now has what its clone has, and the clone what the variable had. */
+void variable_swap(struct variable *variable, struct variable *clone);
+
 /* One reference of the current value. FAILED_PRECONDITION `Attempting to use uninitialized value NAME`. */
 status variable_read(struct variable *variable, struct tensor **out);
 /* The same for a kernel that is about to use it, without the value; NOT_FOUND when it is a resource: only reading one

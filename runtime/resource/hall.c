@@ -251,10 +251,8 @@ uint64_t hall_last_serial(struct hall *hall, uint32_t task) {
 
 void hall_undo(struct hall *hall) {
   pthread_mutex_lock(&hall->lock);
-  for (struct meeting *m = hall->meetings; m; m = m->next) {
-    meeting_note_numbers(m);
-    memset(m->taken, 0, m->round.options.seats * sizeof *m->taken);
-  }
+  for (struct meeting *m = hall->meetings; m; m = m->next)
+    meeting_undo(m);
   pthread_mutex_unlock(&hall->lock);
 }
 

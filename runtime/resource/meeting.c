@@ -60,6 +60,19 @@ static enum round_answer repeat_alone(const struct meeting *m, const struct hold
   return ROUND_GO;
 }
 
+/* A value of the last round that is not there: of its first values all have brought their share before it was decided, of those that are
+ * behind them not yet. Where a share is lost nobody has ended the step, and all do it again. */
+static enum round_answer ask_for_missing(struct meeting *m, const struct hold *h, struct host_call *call, status *code, const char **text) {
+  if (is_forgotten(m, h))
+    return repeat_alone(m, h, call, code, text);
+  if (!meeting_value_is_lost(m, h->value) || FAULT(49))
+    return ROUND_HOLD;
+  meeting_undo(m);
+  *code = ABORTED;
+  *text = "a task of the group was lost in the middle of the round, which is met again";
+  return ROUND_GO;
+}
+
 /* HOLD: it waits on. */
 static enum round_answer ask_again(struct meeting *m, const struct hold *h, struct host_call *call, status *code, const char **text) {
   struct round *r = &m->round;
@@ -82,7 +95,7 @@ static enum round_answer ask_again(struct meeting *m, const struct hold *h, stru
   if (h->value->is_busy)
     return ROUND_HOLD;
   if (!meeting_value_is_of(m, h->value, true))
-    return is_forgotten(m, h) ? repeat_alone(m, h, call, code, text) : ROUND_HOLD;
+    return ask_for_missing(m, h, call, code, text);
   *code = h->value->code;
   *text = h->value->text;
   if (*code == OK)
@@ -116,6 +129,11 @@ void meeting_note_numbers(struct meeting *m) {
   m->numbered = m->round.number;
   for (uint32_t i = 0; i < m->round.options.seats; i++)
     m->taken[i] = m->round.seats[i].taken ? m->given[i] : (struct seat_numbers){0};
+}
+
+void meeting_undo(struct meeting *m) {
+  meeting_note_numbers(m);
+  memset(m->taken, 0, m->round.options.seats * sizeof *m->taken);
 }
 
 static void post(struct meeting *m) {

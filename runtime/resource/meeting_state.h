@@ -95,8 +95,12 @@ void meeting_value_compute(struct meeting *m, struct value *v, bool is_decided);
 /* A value that can be computed now; NULL: none. */
 struct value *meeting_value_ready(struct meeting *m, bool *is_decided);
 
+/* Of a round without updates: a step that it has taken was given up before it has brought its share of the value. */
+bool meeting_value_is_lost(const struct meeting *m, const struct value *v);
 /* Notes what was given with the contributions that the last round has taken. */
 void meeting_note_numbers(struct meeting *m);
+/* The last round is of no use to anybody. */
+void meeting_undo(struct meeting *m);
 /* Everything that follows from a change; appends the waits that are over. May give the lock back for a time, to compute. */
 void meeting_follow_up(struct meeting *m, struct wait_entry **over);
 /* Ends all waits with an error; the caller finishes them. */

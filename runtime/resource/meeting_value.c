@@ -67,6 +67,15 @@ bool meeting_value_is_complete(const struct meeting *m, const struct value *v, b
   return some;
 }
 
+bool meeting_value_is_lost(const struct meeting *m, const struct value *v) {
+  bool is = false;
+  for (uint32_t i = 0; i < m->round.options.seats && !m->round.options.has_leader; i++) {
+    const struct round_seat *seat = &m->round.seats[i];
+    is = is || (seat->is_gone && !meeting_value_entry(v, i, seat->taken));
+  }
+  return is;
+}
+
 static bool is_waited_for(const struct meeting *m, const struct value *v) {
   for (const struct wait_entry *e = m->waiting.first; e; e = e->next) {
     const struct hold *h = e->own;

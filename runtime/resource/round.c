@@ -64,7 +64,7 @@ static void decide(struct round *r) {
     seat->is_member = r->options.is_elastic ? seat->taken != 0 : true;
     seat->entered = seat->entered == seat->taken ? seat->entered : 0;
     seat->given = seat->named = seat->echo = seat->ready = 0;
-    seat->is_dead = false;
+    seat->is_dead = seat->is_gone = false;
     for (uint32_t h = 0; h < r->options.holders; h++)
       *have_of(r, h, i) = 0;
   }
@@ -247,6 +247,7 @@ bool round_withdraw(struct round *r, uint32_t i, uint64_t step) {
     return false;
   }
   seat->entered = seat->entered == step ? 0 : seat->entered;
+  seat->is_gone = seat->is_gone || (seat->taken && seat->taken == step);
   if (seat->given != step || seat->is_dead)
     return true;
   seat->is_dead = true;

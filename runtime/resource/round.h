@@ -54,6 +54,7 @@ struct round_seat {
   uint64_t given;   /* the step whose contribution is whole here, and not decided upon */
   uint64_t named;   /* TAKE, until APPLY */
   uint64_t taken;   /* in the round that was decided last */
+  bool is_gone;     /* that step was given up since */
   uint64_t ready;   /* the step that has read all it reads here, and has all that the updates need */
   uint64_t held;    /* a repetition that waits until the round it was taken in is over */
   uint64_t asks;    /* elastic: the step, of which holder 0 has heard, that is here while the seat is no member */

@@ -67,7 +67,7 @@ status frame_change(struct frame *frame, const struct program_instr *instr, stru
   *out = (struct change){.applies = true};
   if (!frame->is_part)
     return OK;
-  if (rehearsal_is_on(frame) && instr->op != INSTR_HOST) /* of a copy, or of a generator */
+  if (rehearsal_covers(frame, instr))
     return enter(frame);
   if (step->record && record_find(step->record, number_of(frame, instr), &item))
     *out = (struct change){.was_noted = true, .outputs = item.outputs};
@@ -82,7 +82,7 @@ status frame_change(struct frame *frame, const struct program_instr *instr, stru
 }
 
 status frame_changed(struct frame *frame, const struct program_instr *instr, struct tensor *const *outputs, uint32_t output_count) {
-  if (!frame->is_part || !frame->step->record || (rehearsal_is_on(frame) && instr->op != INSTR_HOST) || (FAULT(36) && output_count > 0))
+  if (!frame->is_part || !frame->step->record || rehearsal_covers(frame, instr) || (FAULT(36) && output_count > 0))
     return OK;
   return record_add(frame->step->record, number_of(frame, instr), outputs, output_count);
 }
@@ -103,6 +103,12 @@ status frame_repeat_call(struct frame *frame, const struct program_instr *instr,
     return OK;
   TRY(rehearsal_keep(frame, instr, change->outputs, instr->outputs.count)); /* the run for good finds it there, as it finds new ones */
   return frame_give_again(frame, instr, change->outputs);
+}
+
+status frame_take_over(struct frame *frame) {
+  TRY(enter(frame));
+  rehearsal_end(frame->rehearsal);
+  return OK;
 }
 
 void frame_pause(struct frame *frame) {

@@ -154,16 +154,23 @@ void step_begin_background(struct step *step, struct task *task, uint32_t entry)
 
 void step_end_background(struct step *step) { step_leave(step->task, step); }
 
-static status run_frame(struct part *part, struct step *step, const int64_t *symbols, struct rehearsal *rehearsal) {
+/* One's own part: what was changed on copies is there when the last receive has come, then what is behind it runs. */
+static status run_in_two(struct frame *frame) {
+  TRY(frame_run(frame));
+  TRY(frame_take_over(frame));
+  return frame_run(frame);
+}
+
+static status run_frame(struct part *part, struct step *step, const int64_t *symbols, struct rehearsal *rehearsal, bool is_own) {
   struct frame *frame;
   status placed = frame_acquire(part, step, symbols, &frame);
   if (placed != OK)
     return placed == RESOURCE_EXHAUSTED && step->reports_memory ? part_report_memory(part, symbols, placed) : placed;
   frame->is_part = true;
   frame->rehearsal = rehearsal;
-  bool is_for_good = !rehearsal_is_on(frame);
+  bool is_for_good = is_own || !rehearsal_is_on(frame);
   atomic_fetch_add_explicit(&part->task->at_work, 1, memory_order_relaxed);
-  status result = frame_run(frame);
+  status result = is_own ? run_in_two(frame) : frame_run(frame);
   if (result == OK && is_for_good)
     result = frame_commit(frame);
   else
@@ -175,16 +182,21 @@ static status run_frame(struct part *part, struct step *step, const int64_t *sym
   return result;
 }
 
+/* In an all-reduce: the steps of all replicas meet in its entry. */
+static bool meets_replicas(const struct task *task, const struct step *step) {
+  return (task->program->init_flags & INIT_EVERYWHERE) && program_entry(task->program, step->entry)->tasks.count > 0;
+}
+
 static status part_run(struct part *part, struct step *step, const int64_t *symbols) {
   struct rehearsal *rehearsal = NULL;
-  bool is_driven_elsewhere = step->driver != part->task->program->task;
-  if (!part->rehearsed || !is_driven_elsewhere || step->is_dry || FAULT(6) || FAULT(7))
-    return run_frame(part, step, symbols, NULL);
-  TRY(rehearsal_create(part->task, part, &rehearsal));
-  status result = run_frame(part, step, symbols, rehearsal);
-  if (result == OK) {
+  bool is_own = step->driver == part->task->program->task;
+  if (!part->rehearsed || (is_own && (!meets_replicas(part->task, step) || FAULT(48))) || step->is_dry || FAULT(6) || FAULT(7))
+    return run_frame(part, step, symbols, NULL, false);
+  TRY(rehearsal_create(part->task, part, is_own, &rehearsal));
+  status result = run_frame(part, step, symbols, rehearsal, is_own);
+  if (result == OK && !is_own) {
     rehearsal_end(rehearsal);
-    result = run_frame(part, step, symbols, rehearsal);
+    result = run_frame(part, step, symbols, rehearsal, false);
   }
   rehearsal_destroy(rehearsal);
   return result;

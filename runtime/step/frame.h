@@ -188,6 +188,8 @@ status frame_repeat_call(struct frame *frame, const struct program_instr *instr,
 status frame_give_again(struct frame *frame, const struct program_instr *instr, struct tensor *const *outputs);
 /* It is going to wait: whoever freezes the gate need not wait for it. */
 void frame_pause(struct frame *frame);
+/* What its rehearsal has changed on copies is there. ABORTED, as frame_change. */
+status frame_take_over(struct frame *frame);
 /* The part has ended well: the step is committed when it was the last one. */
 status frame_commit(struct frame *frame);
 /* A step that has no part here counts all the same. */

@@ -16,7 +16,7 @@ struct rehearsal {
   struct task *task;
   uint32_t end; /* number of the first instruction that is not rehearsed */
   uint32_t begin;
-  bool is_over;
+  bool is_own, is_over;
   struct record *came;
   struct copied **copies; /* each stays where it is: kernels lock them */
   uint32_t copy_count;
@@ -68,11 +68,12 @@ uint32_t rehearsal_length(const struct program *program, const struct program_pa
 
 /* ---- life ---- */
 
-status rehearsal_create(struct task *task, const struct part *part, struct rehearsal **out) {
+status rehearsal_create(struct task *task, const struct part *part, bool is_own, struct rehearsal **out) {
   struct rehearsal *rehearsal = calloc(1, sizeof *rehearsal);
   if (!rehearsal)
     return fail(RESOURCE_EXHAUSTED, "no memory");
   rehearsal->task = task;
+  rehearsal->is_own = is_own;
   rehearsal->begin = program_block(part->program, part->code->block)->instrs.first;
   rehearsal->end = rehearsal->begin + part->rehearsed;
   status result = record_create(0, 0, &rehearsal->came);
@@ -102,6 +103,8 @@ void rehearsal_destroy(struct rehearsal *rehearsal) {
 
 void rehearsal_end(struct rehearsal *rehearsal) {
   rehearsal->is_over = true;
+  for (uint32_t i = 0; i < rehearsal->copy_count && rehearsal->is_own; i++)
+    variable_swap(&rehearsal->task->variables[rehearsal->copies[i]->number], &rehearsal->copies[i]->variable);
   forget_copies(rehearsal);
   record_begin(rehearsal->came, 0, 0);
 }
@@ -118,8 +121,21 @@ bool rehearsal_skips(const struct frame *frame, const struct program_instr *inst
   const struct rehearsal *rehearsal = frame->rehearsal;
   if (__builtin_expect(!rehearsal, 1))
     return false;
-  uint32_t number = number_of(frame, instr);
-  return rehearsal->is_over ? instr->op == INSTR_SEND && number < rehearsal->end : number >= rehearsal->end;
+  bool is_rehearsed = number_of(frame, instr) < rehearsal->end;
+  return rehearsal->is_over ? is_rehearsed && (rehearsal->is_own || instr->op == INSTR_SEND) : !is_rehearsed;
+}
+
+bool rehearsal_covers(const struct frame *frame, const struct program_instr *instr) {
+  return rehearsal_is_on(frame) && instr->op != INSTR_HOST && (!frame->rehearsal->is_own || instr_changes_variable(frame->program, instr));
+}
+
+struct program_range rehearsal_instrs(const struct frame *frame, struct program_range instrs) {
+  uint32_t rehearsed = frame->part->rehearsed;
+  if (rehearsal_is_on(frame))
+    instrs.count = rehearsed;
+  else if (frame->rehearsal && frame->rehearsal->is_own)
+    instrs = (struct program_range){instrs.first + rehearsed, instrs.count - rehearsed};
+  return instrs;
 }
 
 static struct copied *find_copy(const struct rehearsal *rehearsal, uint32_t number) {
@@ -156,7 +172,8 @@ status rehearsal_change(struct frame *frame, uint32_t number) {
 }
 
 status rehearsal_keep(struct frame *frame, const struct program_instr *instr, struct tensor *const *values, uint32_t count) {
-  return rehearsal_is_on(frame) ? record_add(frame->rehearsal->came, number_of(frame, instr), values, count) : OK;
+  return rehearsal_is_on(frame) && !frame->rehearsal->is_own ? record_add(frame->rehearsal->came, number_of(frame, instr), values, count)
+                                                             : OK;
 }
 
 bool rehearsal_find(struct frame *frame, const struct program_instr *instr, struct tensor ***out) {

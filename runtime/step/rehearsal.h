@@ -6,6 +6,9 @@
  * given by host calls, and without a wait up to there. A driver that is lost during the rehearsal leaves nothing of the step.
  * Host calls of the rehearsal are made, and the step's record (record.h) keeps them for the next try.
  *
+ * A replica's own part of an all-reduce with several means behind each other is run once: nobody else changes its variables, so the copies
+ * take their places when the last mean has come. Until then the replica has the state of the step before, and may give it to others.
+ *
  * One thread: the frame's. Owner: who runs the part. */
 #ifndef TFC_RUNTIME_STEP_REHEARSAL_H
 #define TFC_RUNTIME_STEP_REHEARSAL_H
@@ -20,23 +23,28 @@ bool instr_changes_variable(const struct program *program, const struct program_
  * 0: none. */
 uint32_t rehearsal_length(const struct program *program, const struct program_part *part);
 
-/* RESOURCE_EXHAUSTED. */
-status rehearsal_create(struct task *task, const struct part *part, struct rehearsal **out);
+/* is_own: the copies become the variables. RESOURCE_EXHAUSTED. */
+status rehearsal_create(struct task *task, const struct part *part, bool is_own, struct rehearsal **out);
 /* Accepts NULL. */
 void rehearsal_destroy(struct rehearsal *rehearsal);
-/* It went well: the next run is for good. */
+/* It went well: the next run is for good; of one's own part, that of the rest. */
 void rehearsal_end(struct rehearsal *rehearsal);
 
 /* All below accept frames without one. */
 
 /* Changes are made on copies. */
 bool rehearsal_is_on(const struct frame *frame);
-/* Not yet, or not again: an instruction of the outer block behind the last receive, during the rehearsal; a message, after it. */
+/* What the instruction changes is a copy, or a generator that draws the same again: nothing of it is there yet. */
+bool rehearsal_covers(const struct frame *frame, const struct program_instr *instr);
+/* Those of the part's outer block that run now, in order. */
+struct program_range rehearsal_instrs(const struct frame *frame, struct program_range instrs);
+/* Not yet, or not again: an instruction of the outer block behind the last receive, during the rehearsal; after it a message, or what ran
+ * then in one's own part. */
 bool rehearsal_skips(const struct frame *frame, const struct program_instr *instr);
 /* The variable that the frame is to use, whose number it is. Before a change, which is about to be made: RESOURCE_EXHAUSTED. */
 struct variable *rehearsal_variable(const struct frame *frame, uint32_t number);
 status rehearsal_change(struct frame *frame, uint32_t number);
-/* During the rehearsal: what came there is kept, with a reference of each. RESOURCE_EXHAUSTED. */
+/* Of what is run again, during the rehearsal: what came there is kept, with a reference of each. RESOURCE_EXHAUSTED. */
 status rehearsal_keep(struct frame *frame, const struct program_instr *instr, struct tensor *const *values, uint32_t count);
 /* After it: what came there, the next time the run comes to it; it stays the rehearsal's. False: nothing. */
 bool rehearsal_find(struct frame *frame, const struct program_instr *instr, struct tensor ***out);

@@ -539,7 +539,6 @@ status frame_run(struct frame *frame) {
   if (frame->part->code->dataflow)
     return frame_run_dataflow(frame);
   struct program_block block = *program_block(frame->program, frame->part->code->block);
-  if (rehearsal_is_on(frame))
-    block.instrs.count = frame->part->rehearsed;
+  block.instrs = rehearsal_instrs(frame, block.instrs);
   return frame_run_block(frame, &block);
 }

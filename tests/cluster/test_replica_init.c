@@ -29,20 +29,44 @@ static void a_state_that_is_taken_from_a_replica_is_of_no_step_that_waits(void *
     test_fail("%d\n%s", code, said);
 }
 
-static status ones_write(void) {
+/* A step of three turns: whoever is killed is between two of their means as a rule. The other one then has the state of the step before,
+ * and both do the step again. */
+static void a_replica_that_is_killed_between_two_means_changes_nothing_twice(void **state) {
+  (void)state;
+  int code =
+    run("echo '{\"worker\": [\"unix:'$PWD'/c\", \"unix:'$PWD'/d\"]}' >turns.json; " TFC " build " SOURCE_DIR
+        "/tests/golden/strategies/epochs/model --cluster turns.json --strategy allreduce -o turns --quiet || exit; "
+        "phases='--timeout 20 --entry train --feed x=x2.npy --feed y=y.npy --steps 6000 --log-every 0 --fetch loss=loss.npy "
+        "--entry values'; both() { turns/worker_0 $phases >a.txt 2>a.err & first=$!; turns/worker_1 $phases >b.txt 2>b.err & second=$!; }; "
+        "both; wait $first && wait $second && cmp a.txt b.txt || exit; mv a.txt once.txt; "
+        "both; for i in 1 2 3; do sleep 0.1; kill -9 $second; wait $second; turns/worker_1 $phases >b.txt 2>>b.err & second=$!; done "
+        "2>kills.txt; wait $second; code=$?; wait $first && [ $code = 0 ] || cat a.err b.err; cmp a.txt once.txt && cmp b.txt once.txt");
+  if (code != 0)
+    test_fail("%d\n%s", code, said);
+}
+
+static status rows_write(const char *name, const struct shape *shape) {
   char path[TEMP_PATH_SIZE + 16];
-  struct tensor *ones;
-  TRY(tensor_copy_in(DTYPE_FLOAT, &(struct shape){1, {4}}, (float[]){1, 1, 1, 1}, &ones));
-  snprintf(path, sizeof path, "%s/x.npy", folder);
-  status result = npy_write(path, ones);
-  tensor_release(ones);
+  float rows[20];
+  struct tensor *tensor;
+  for (int i = 0; i < 20; i++)
+    rows[i] = shape->rank == 1 ? 1 : (float)(i * i % 7) - 3;
+  TRY(tensor_copy_in(DTYPE_FLOAT, shape, rows, &tensor));
+  snprintf(path, sizeof path, "%s/%s", folder, name);
+  status result = npy_write(path, tensor);
+  tensor_release(tensor);
   return result;
+}
+static status feeds_write(void) {
+  TRY(rows_write("x.npy", &(struct shape){1, {4}}));
+  TRY(rows_write("x2.npy", &(struct shape){2, {4, 5}}));
+  return rows_write("y.npy", &(struct shape){2, {4, 3}});
 }
 
 static int build(void **state) {
   char command[4096];
   (void)state;
-  if (!temp_folder(folder) || ones_write() != OK)
+  if (!temp_folder(folder) || feeds_write() != OK)
     return 1;
   snprintf(command, sizeof command,
            "cd %s && echo '{\"ps\": [\"unix:%s/p\"], \"worker\": [\"unix:%s/v\", \"unix:%s/w\"]}' >cluster.json && " TFC
@@ -57,6 +81,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_replica_that_begins_late_leaves_what_is_shared),
     cmocka_unit_test(a_state_that_is_taken_from_a_replica_is_of_no_step_that_waits),
+    cmocka_unit_test(a_replica_that_is_killed_between_two_means_changes_nothing_twice),
   };
   return cmocka_run_group_tests(tests, build, folder_clean);
 }

@@ -5,7 +5,7 @@
 
 #include "tests/simulator/check.h"
 
-enum shape { ONE_ONE, ONE_TWO, TWO_ONE, TWO_TWO, ASKS, DRAWS, SYNC, ALLREDUCE, TOKENS, BACKUP, SHAPES };
+enum shape { ONE_ONE, ONE_TWO, TWO_ONE, TWO_TWO, ASKS, DRAWS, SYNC, ALLREDUCE, TURNS, TOKENS, BACKUP, SHAPES };
 struct shape_row {
   const char *name;
   uint32_t ps, workers;
@@ -28,6 +28,7 @@ static const struct shape_row shapes[SHAPES] = {
   {"counting and drawing, 2 ps, 2 workers", 2, 2, draw, NULL, NULL},
   {"rounds, 2 ps, 2 workers", 2, 2, spread_model, "strategy_ps_sync", "ps-sync"},
   {"all-reduce, 3 workers", 0, 3, spread_model, "strategy_allreduce", "allreduce"},
+  {"all-reduce in two turns, 3 workers", 0, 3, spread_model, "strategy_turns", "allreduce"},
   {"tokens, 1 ps, 2 workers", 1, 2, pass_tokens, "sync_exported",
    "init: -> | global_step/Assign, w/Assign, b/Assign, sync_rep_local_step/Assign"},
   {"tokens, 1 ps, a worker and a backup", 1, 2, pass_tokens, "sync_backup", "init: -> | group_deps, group_deps_1"},
@@ -371,6 +372,26 @@ static struct {
     TOGETHER,
     .mishaps = MISHAP(MISHAP_SLOW) | MISHAP(MISHAP_KILL) | MISHAP(MISHAP_CUT),
     .moments = STEPS | MOMENT(MOMENT_ROUND) | MOMENT(MOMENT_ADMIT)}},
+  {TURNS,
+   {.name = "turns",
+    .title = "replicas_whose_steps_meet_twice_are_equal_when_some_were_killed_in_between",
+    VALUES_KILLED,
+    TOGETHER,
+    .mishaps = MISHAP(MISHAP_SLOW) | MISHAP(MISHAP_KILL) | MISHAP(MISHAP_CUT),
+    .moments = STEPS | MOMENT(MOMENT_ROUND) | MOMENT(MOMENT_ADMIT)}},
+  {TURNS,
+   {.name = "elastic-turns",
+    .title = "replicas_whose_steps_meet_twice_go_on_without_those_that_are_lost",
+    .steps = 12,
+    .timeout_s = 120,
+    .check = check_replicas,
+    .is_done = is_finished,
+    TOGETHER,
+    .more = "--elastic",
+    .mishaps = MISHAP(MISHAP_SLOW) | MISHAP(MISHAP_KILL) | MISHAP(MISHAP_CUT),
+    .moments = STEPS | MOMENT(MOMENT_ROUND)}},
+  {TURNS,
+   {.name = "turns-net", .title = "replicas_whose_steps_meet_twice_are_equal_over_bad_links", VALUES_KILLED, TOGETHER, .mishaps = KILLS}},
   {ALLREDUCE,
    {.name = "replicas-memory",
     .title = "replicas_wait_for_a_state_until_there_is_memory_to_give_it",
@@ -444,6 +465,8 @@ static const struct planted planted_faults[] = {
   {45, "stops", "who leaves does not stay for steps that a checkpoint lacks"},
   {46, "stalls", "a step that is given up while it is being started is cancelled"},
   {47, "saved", "a checkpoint has the first step of a driver on all ps or on none"},
+  {48, "turns", "until its last mean has come a replica has the state of the step before"},
+  {49, "turns", "a round that lacks what a lost step was to bring is met again"},
   {0, NULL, NULL},
 };
 const struct planted *planted(void) { return planted_faults; }
