@@ -133,6 +133,7 @@ struct round {
   struct flow *flow;
   const char *entry, *holders;
   bool leads; /* the task has variables that are updated once for all */
+  bool turns; /* of the entry: means are made of others */
   uint32_t task;
   const struct reach *reach; /* of the nodes that were there before the means */
   bool *led;                 /* per node: only the leader's step runs it */
@@ -391,12 +392,13 @@ bool sync_gives(const struct flow_node *n) {
 
 /* What all calls of an entry's rounds say: which one, and who holds what it makes. */
 static void name_round(struct build *b, struct flow_node *n, const struct round *r, const char *when) {
-  struct flow_attr *attrs = ARENA_ARRAY(&b->arena, struct flow_attr, n->attr_count + 4), *at = attrs + n->attr_count;
+  struct flow_attr *attrs = ARENA_ARRAY(&b->arena, struct flow_attr, n->attr_count + 5), *at = attrs + n->attr_count;
   if (n->attr_count)
     memcpy(attrs, n->attrs, n->attr_count * sizeof *attrs);
   add_text(&at, &b->arena, "round", r->entry);
   add_text(&at, &b->arena, "holders", r->holders);
   add_int(&at, "has_leader", r->leads);
+  add_int(&at, "has_turns", r->turns);
   if (when)
     add_text(&at, &b->arena, "when", when);
   n->attrs = attrs;
@@ -538,11 +540,19 @@ static bool has_values(const struct flow *f, uint32_t task) {
   return false;
 }
 
+static bool has_turns(const struct flow *f, const bool *behind) {
+  for (flow_id id = 1; id < f->nodes.count; id++)
+    if (f->nodes.items[id] && behind[id] && sync_is_mean(f->nodes.items[id]))
+      return true;
+  return false;
+}
+
 static status make_round(struct round *r) {
   if (r->leads)
     TRY(read_new_values(r));
   uint32_t count = r->flow->nodes.count;
   r->behind = find_behind(r, false);
+  r->turns = has_turns(r->flow, r->behind);
   flow_id given = enter_and_give(r, count);
   if (r->leads)
     lead_updates(r, given, count);

@@ -78,8 +78,11 @@ static status make_meeting(struct host_call *call, const char *name, struct reso
   bool is_new;
   if (!seats)
     return fail(RESOURCE_EXHAUSTED, "no memory");
-  struct meeting_spec spec = {
-    .hall = call->task->hall, .seats = seats, .holders = holders, .has_leader = host_attr_int(call, "has_leader", 0)};
+  struct meeting_spec spec = {.hall = call->task->hall,
+                              .seats = seats,
+                              .holders = holders,
+                              .has_leader = host_attr_int(call, "has_leader", 0),
+                              .has_turns = host_attr_int(call, "has_turns", 0)};
   spec.seat_count = list_seats(call->program, seats, tasks);
   spec.holder_count = read_tasks(host_attr_string(call, "holders", ""), holders, tasks);
   status result = container_get(call->task->container, "tfc-meeting", name, &meeting_maker, &spec, &is_new, out);
@@ -126,7 +129,7 @@ static status end_round(struct host_call *call, struct meeting *meeting, const s
   return meeting_end(meeting, step);
 }
 
-/* attrs round: its name, holders: tasks, has_leader, when: enters, gives, leads or ends. Inputs are only waited for. Output of `leads`:
+/* attrs round: its name, holders: tasks, has_leader, has_turns, when: enters, gives, leads or ends. Inputs are only waited for. Output of `leads`:
  * whether this step makes the updates. */
 status host_sync_round(struct host_call *call) {
   struct meeting *meeting;

@@ -21,33 +21,41 @@ static struct view_state own_state(struct replicas *r) {
   return own;
 }
 
-/* A moment between two rounds: the values are copied, `step` is the last one that they have of seat's driver, *own what they are. */
-static status copy_between_rounds(struct replicas *r, uint32_t seat, struct tensor **values, struct ledger_row *row,
-                                  struct view_state *own) {
+/* Waits for a moment between two rounds, in which nobody else looks at the variables either. CANCELLED. */
+static status freeze_between_rounds(struct replicas *r) {
   for (;;) {
     pthread_mutex_lock(&r->lock);
-    bool goes_on = !r->is_stopped;
-    if (goes_on && !is_even(r))
+    bool is_stopped = r->is_stopped;
+    pthread_mutex_unlock(&r->lock);
+    if (is_stopped)
+      return replicas_stopped();
+    if (is_even(r) && commit_freeze(r->task, FREEZE_MS)) {
+      if (is_even(r))
+        return OK;
+      commit_thaw(r->task);
+    }
+    pthread_mutex_lock(&r->lock);
+    if (!r->is_stopped)
       replicas_wait(r, EVEN_MS);
     pthread_mutex_unlock(&r->lock);
-    if (!goes_on)
-      return replicas_stopped();
-    if (!is_even(r) || !commit_freeze(r->task, FREEZE_MS))
-      continue;
-    bool is_still_even = is_even(r);
-    status result = is_still_even ? replicas_take_values(r->task, values) : OK;
-    *row = replicas_row(r->task, r->program->task);
-    *own = own_state(r);
-    struct ledger_row theirs = replicas_row(r->task, r->seats[seat]);
-    uint64_t taken = hall_last_serial(r->task->hall, r->seats[seat]);
-    if (is_registrar(r) && !r->options->elastic && (theirs.last > 0 || taken > 0)) {
-      *row = theirs;
-      row->last = taken > row->last ? taken : row->last;
-    }
-    commit_thaw(r->task);
-    if (is_still_even || result != OK)
-      return result;
   }
+}
+
+/* Copies the values as they are then; *row: the last step of the seat's driver that they have, *own: what they are. */
+static status copy_between_rounds(struct replicas *r, uint32_t seat, struct tensor **values, struct ledger_row *row,
+                                  struct view_state *own) {
+  TRY(freeze_between_rounds(r));
+  status result = replicas_take_values(r->task, values);
+  *row = replicas_row(r->task, r->program->task);
+  *own = own_state(r);
+  struct ledger_row theirs = replicas_row(r->task, r->seats[seat]);
+  uint64_t taken = hall_last_serial(r->task->hall, r->seats[seat]);
+  if (is_registrar(r) && !r->options->elastic && (theirs.last > 0 || taken > 0)) {
+    *row = theirs;
+    row->last = taken > row->last ? taken : row->last;
+  }
+  commit_thaw(r->task);
+  return result;
 }
 
 static void drop_values(const struct replicas *r, struct tensor **values) {

@@ -450,8 +450,14 @@ static status meeting_init(struct resource *resource, void *argument) {
   struct meeting *m = (struct meeting *)resource;
   const struct meeting_spec *spec = argument;
   const struct hall_peers *peers = &spec->hall->peers;
-  struct round_options options = {spec->seat_count,  spec->holder_count,           own_holder(spec), spec->has_leader,
-                                  peers->is_elastic, spec->hall->admitted != NULL, peers->timeout_ms};
+  struct round_options options = {.seats = spec->seat_count,
+                                  .holders = spec->holder_count,
+                                  .holder = own_holder(spec),
+                                  .has_leader = spec->has_leader,
+                                  .has_turns = spec->has_turns,
+                                  .is_elastic = peers->is_elastic,
+                                  .is_closed = spec->hall->admitted != NULL,
+                                  .timeout_ms = peers->timeout_ms};
   if (spec->holder_count > 1 && !spec->hall->has_peers)
     return fail(INTERNAL, "a round of several tasks in a task that is alone");
   m->hall = spec->hall;

@@ -77,7 +77,7 @@ struct meeting_spec {
   struct hall *hall;
   const uint32_t *seats, *holders; /* tasks; copied. holders[0] decides */
   uint32_t seat_count, holder_count;
-  bool has_leader;
+  bool has_leader, has_turns;
 };
 extern const struct resource_maker meeting_maker; /* argument: const struct meeting_spec *; named by its entry */
 

@@ -19,15 +19,17 @@ bool round_init(struct round *r, const struct round_options *options) {
   r->seats = calloc(options->seats, sizeof *r->seats);
   r->have = calloc((size_t)options->seats * options->holders, sizeof *r->have);
   r->awaits = calloc((size_t)options->seats * options->holders, sizeof *r->awaits);
+  r->brought = calloc(options->holders, sizeof *r->brought);
   for (uint32_t i = 0; r->seats && i < options->seats; i++)
     r->seats[i].is_member = true;
-  return r->seats && r->have && r->awaits;
+  return r->seats && r->have && r->awaits && r->brought;
 }
 
 void round_deinit(struct round *r) {
   free(r->seats);
   free(r->have);
   free(r->awaits);
+  free(r->brought);
   vec_free(&r->out);
 }
 
@@ -37,6 +39,35 @@ static void say(struct round *r, enum round_word word, uint32_t holder, uint32_t
 static void tell_holders(struct round *r, enum round_word word, uint32_t seat, uint64_t step) {
   for (uint32_t h = 1; h < r->options.holders; h++)
     say(r, word, h, seat, step);
+}
+
+/* ---- what comes behind the decision ---- */
+
+/* The coordinator. */
+static void note_brought(struct round *r, uint32_t holder) {
+  r->brought[holder] = r->is_whole = true;
+  for (uint32_t h = 0; h < r->options.holders; h++)
+    r->is_whole = r->is_whole && r->brought[h];
+  if (r->is_whole)
+    tell_holders(r, ROUND_WHOLE, 0, 0);
+}
+
+static void bring(struct round *r) {
+  if (r->brought[r->options.holder])
+    return;
+  r->brought[r->options.holder] = true;
+  if (decides(r))
+    note_brought(r, 0);
+  else
+    say(r, ROUND_BROUGHT, 0, 0, 0);
+}
+
+/* Who has no updates does not say when all is there: nobody is waited for there. */
+static void begin_turns(struct round *r) {
+  r->is_whole = !r->options.has_turns || r->options.holders == 1;
+  memset(r->brought, 0, r->options.holders * sizeof *r->brought);
+  if (!r->is_whole && !r->options.has_leader)
+    bring(r);
 }
 
 /* ---- deciding ---- */
@@ -69,6 +100,7 @@ static void decide(struct round *r) {
       *have_of(r, h, i) = 0;
   }
   r->phase = ROUND_DECIDED;
+  begin_turns(r);
   if (!r->options.has_leader)
     round_over(r);
 }
@@ -196,6 +228,10 @@ enum round_answer round_lead(struct round *r, uint32_t i, uint64_t step) {
   if (r->phase != ROUND_DECIDED || seat->echo == step || (seat->taken != step && seat->entered != step))
     return ROUND_GO;
   seat->ready = step;
+  if (!r->is_whole)
+    bring(r);
+  if (!r->is_whole && !FAULT(50))
+    return ROUND_HOLD;
   for (uint32_t k = 0; k < r->options.seats; k++)
     if (is_awaited(r, &r->seats[k]))
       return ROUND_HOLD;
@@ -343,6 +379,7 @@ static void hear_as_holder(struct round *r, const struct round_message *m) {
       r->seats[i].named = r->seats[i].given;
     decide(r);
     break;
+  case ROUND_WHOLE: r->is_whole = r->is_whole || m->number == r->number; break;
   }
 }
 
@@ -353,6 +390,8 @@ static void hear_as_coordinator(struct round *r, const struct round_message *m) 
     leave(r, m->seat);
   else if (m->word == ROUND_ASKS && !r->seats[m->seat].has_finished)
     join(r, m->seat);
+  else if (m->word == ROUND_BROUGHT && m->number == r->number)
+    note_brought(r, m->holder);
   else if (m->word == ROUND_DROPPED && *awaits)
     --*awaits;
   else if (m->word == ROUND_DEAD && !*awaits && *have == m->step && m->step)

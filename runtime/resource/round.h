@@ -10,6 +10,9 @@
  * applies what another has dropped. He alone decides who is a member, too: another holder that misses one says so, and waits for one
  * that is none until it hears that it is.
  *
+ * Where steps train several times the round is decided with what they bring for the first means; what comes for later ones is made of these.
+ * Whoever is lost in between makes it anew, from what the variables held before: so of several holders none leads before all have all.
+ *
  *   OPEN      contributions come and may be dropped
  *   DECIDED   the seats' `taken` are fixed; whoever has all that the updates need may lead
  *   LED       one step makes the updates; whoever comes waits
@@ -36,6 +39,8 @@ enum round_word {
   ROUND_APPLY,     /* to a holder: those named are all: the round is decided */
   ROUND_MISSES,    /* to holder 0, elastic: I do not reach the seat */
   ROUND_ASKS,      /* to holder 0, elastic: a step of the seat is here, which is no member */
+  ROUND_BROUGHT,   /* to holder 0: all that my updates need is here */
+  ROUND_WHOLE,     /* to a holder: it is everywhere: lead */
 };
 struct round_message {
   uint32_t word, holder, seat; /* holder: to whom, or from whom */
@@ -64,6 +69,7 @@ struct round_seat {
 struct round_options {
   uint32_t seats, holders, holder; /* holder: which one this task is */
   bool has_leader;                 /* updates follow the decision; else the round is over with it */
+  bool has_turns;                  /* steps bring more than what they have given when the round is decided */
   bool is_elastic;                 /* a lost member leaves */
   bool is_closed;                  /* who has left does not enter again by itself: round_join lets it in */
   uint64_t timeout_ms;
@@ -76,6 +82,8 @@ struct round {
   struct round_seat *seats;
   uint64_t *have;  /* coordinator: [holder][seat] the contribution that it has told of */
   uint8_t *awaits; /* coordinator: [holder][seat] DROPs that were not answered */
+  bool *brought;   /* [holder] of the round that was decided last; of others than itself only the coordinator knows */
+  bool is_whole;   /* all have */
   bool is_torn;    /* holders disagree: a fault of ours */
   VEC(struct round_message) out;
 };

@@ -5,7 +5,7 @@
 
 #include "tests/simulator/check.h"
 
-enum shape { ONE_ONE, ONE_TWO, TWO_ONE, TWO_TWO, ASKS, DRAWS, SYNC, ALLREDUCE, TURNS, TOKENS, BACKUP, SHAPES };
+enum shape { ONE_ONE, ONE_TWO, TWO_ONE, TWO_TWO, ASKS, DRAWS, SYNC, ALLREDUCE, TURNS, SYNC_TURNS, TOKENS, BACKUP, SHAPES };
 struct shape_row {
   const char *name;
   uint32_t ps, workers;
@@ -29,6 +29,7 @@ static const struct shape_row shapes[SHAPES] = {
   {"rounds, 2 ps, 2 workers", 2, 2, spread_model, "strategy_ps_sync", "ps-sync"},
   {"all-reduce, 3 workers", 0, 3, spread_model, "strategy_allreduce", "allreduce"},
   {"all-reduce in two turns, 3 workers", 0, 3, spread_model, "strategy_turns", "allreduce"},
+  {"rounds in two turns, 2 ps, 2 workers", 2, 2, spread_model, "strategy_turns", "ps-sync"},
   {"tokens, 1 ps, 2 workers", 1, 2, pass_tokens, "sync_exported",
    "init: -> | global_step/Assign, w/Assign, b/Assign, sync_rep_local_step/Assign"},
   {"tokens, 1 ps, a worker and a backup", 1, 2, pass_tokens, "sync_backup", "init: -> | group_deps, group_deps_1"},
@@ -392,6 +393,25 @@ static struct {
     .moments = STEPS | MOMENT(MOMENT_ROUND)}},
   {TURNS,
    {.name = "turns-net", .title = "replicas_whose_steps_meet_twice_are_equal_over_bad_links", VALUES_KILLED, TOGETHER, .mishaps = KILLS}},
+  {TURNS,
+   {.name = "turns-saved",
+    .title = "replicas_whose_steps_meet_twice_go_on_from_their_checkpoint",
+    SAVED_TOGETHER,
+    .mishaps = MISHAP(MISHAP_SLOW) | MISHAP(MISHAP_KILL),
+    .moments = SAVES | STEPS | MOMENT(MOMENT_ROUND)}},
+  {TURNS,
+   {.name = "turns-again",
+    .title = "replicas_whose_steps_meet_twice_go_on_from_one_step_when_all_were_killed",
+    SAVED_TOGETHER,
+    .mishaps = MISHAP(MISHAP_SLOW) | MISHAP(MISHAP_KILL_ALL),
+    .moments = SAVES | STEPS | MOMENT(MOMENT_ROUND)}},
+  {SYNC_TURNS,
+   {.name = "rounds-turns",
+    .title = "rounds_in_two_turns_wait_for_members_that_are_killed_amid_them",
+    VALUES_KILLED,
+    TOGETHER,
+    .mishaps = MISHAP(MISHAP_SLOW) | MISHAP(MISHAP_KILL) | MISHAP(MISHAP_CUT),
+    .moments = STEPS | MOMENT(MOMENT_ROUND)}},
   {ALLREDUCE,
    {.name = "replicas-memory",
     .title = "replicas_wait_for_a_state_until_there_is_memory_to_give_it",
@@ -467,6 +487,7 @@ static const struct planted planted_faults[] = {
   {47, "saved", "a checkpoint has the first step of a driver on all ps or on none"},
   {48, "turns", "until its last mean has come a replica has the state of the step before"},
   {49, "turns", "a round that lacks what a lost step was to bring is met again"},
+  {50, "rounds-turns", "no ps makes its updates before all have what later turns bring"},
   {0, NULL, NULL},
 };
 const struct planted *planted(void) { return planted_faults; }
