@@ -220,7 +220,8 @@ struct parcel {
   size_t size;
   struct tensor *tensor; /* its reference is taken, also when nothing is sent */
 };
-/* Behind what was handed over before; it is repeated until the peer has it, or is lost. False: there is no session. Any thread. */
+/* Behind what was handed over before; it is repeated until the peer has it, or is lost. False: there is no session, or good-bye was said in
+ * it. Any thread. */
 bool peer_send(struct peer *peer, const struct parcel *parcel);
 /* Sends what the peer's channel has not had yet. Under its connection's lock. */
 void peer_flush(struct peer *peer, struct channel *channel);

@@ -137,7 +137,7 @@ bool peer_send(struct peer *peer, const struct parcel *parcel) {
     out->parcel.data = out->data;
   }
   pthread_mutex_lock(&peer->cluster->lock);
-  bool is_there = out && peer->session.is_alive;
+  bool is_there = out && peer->session.is_alive && !peer->session.goodbye; /* behind it the peer hears nothing, and acknowledges nothing */
   if (is_there) {
     session_push(&peer->session, &out->item);
     if (parcel->kind == MESSAGE_BYE)

@@ -67,6 +67,24 @@ static void who_has_heard_the_good_bye_does_not_come_again(void **state) {
   stop_tasks();
 }
 
+/* It has let the conversation go with the good-bye: who waited for it to acknowledge more would wait in vain. */
+static void nothing_is_said_behind_a_good_bye(void **state) {
+  (void)state;
+  choose_addresses(false);
+  for (uint32_t task = 0; task < 3; task++)
+    start_task(task, 3, true);
+  need(2, 0);
+  need(2, 1);
+  cluster_leave_others(clusters[2]);
+  assert_false(cluster_send_control(clusters[2], 1, CONTROL_STATUS, "", 0));
+  assert_true(cluster_send_control(clusters[2], 0, CONTROL_STATUS, "", 0));
+  uint64_t began_ms = monotonic_ms();
+  cluster_destroy(clusters[2]);
+  clusters[2] = NULL;
+  assert_true(monotonic_ms() - began_ms < 3000);
+  stop_tasks();
+}
+
 static void ready_reaches_those_who_come_after_the_chief_has_left(void **state) {
   (void)state;
   choose_addresses(false);
@@ -324,6 +342,7 @@ int main(void) {
     cmocka_unit_test(a_peer_that_leaves_ends_the_steps_it_owes),
     cmocka_unit_test(a_task_that_comes_back_is_connected_again),
     cmocka_unit_test(who_has_heard_the_good_bye_does_not_come_again),
+    cmocka_unit_test(nothing_is_said_behind_a_good_bye),
     cmocka_unit_test(ready_reaches_those_who_come_after_the_chief_has_left),
     cmocka_unit_test(waiting_for_a_chief_that_is_there_has_no_end),
     cmocka_unit_test(a_ps_leaves_when_all_with_phases_have_finished),
