@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/program/fault.h"
+
 #define HALL_EARLY_MAX 65536 /* messages for meetings that no step of ours has begun yet */
 
 status hall_create(struct hall **out) {
@@ -193,6 +195,12 @@ bool hall_is_admitted(struct hall *hall, uint32_t task) {
   return is;
 }
 
+/* All that holders say goes to the first one, or comes from it. Of the others' losses a holder may hear when all have gone back already: they
+ * tear nothing. */
+static bool talks_with(const struct meeting *m, uint32_t h) {
+  return h != m->round.options.holder && (h == 0 || m->round.options.holder == 0 || FAULT(50));
+}
+
 void hall_lose(struct hall *hall, uint32_t task) {
   struct wait_entry *over = NULL;
   pthread_mutex_lock(&hall->lock);
@@ -200,7 +208,7 @@ void hall_lose(struct hall *hall, uint32_t task) {
     hall->admitted[task] = false;
   for (struct meeting *m = hall->meetings; m; m = m->next)
     for (uint32_t h = 0; h < m->round.options.holders; h++)
-      if (m->holders[h] == task && h != m->round.options.holder) {
+      if (m->holders[h] == task && talks_with(m, h)) {
         m->round.is_torn = true; /* until the job is put back: what was said may be lost */
         meeting_follow_up(m, &over);
       }

@@ -65,7 +65,7 @@ static enum round_answer repeat_alone(const struct meeting *m, const struct hold
 static enum round_answer ask_for_missing(struct meeting *m, const struct hold *h, struct host_call *call, status *code, const char **text) {
   if (is_forgotten(m, h))
     return repeat_alone(m, h, call, code, text);
-  if (!meeting_value_is_lost(m, h->value) || FAULT(49))
+  if (!meeting_value_is_lost(m, h->value) || FAULT(56))
     return ROUND_HOLD;
   meeting_undo(m);
   *code = ABORTED;

@@ -230,7 +230,7 @@ enum round_answer round_lead(struct round *r, uint32_t i, uint64_t step) {
   seat->ready = step;
   if (!r->is_whole)
     bring(r);
-  if (!r->is_whole && !FAULT(50))
+  if (!r->is_whole && !FAULT(57))
     return ROUND_HOLD;
   for (uint32_t k = 0; k < r->options.seats; k++)
     if (is_awaited(r, &r->seats[k]))

@@ -190,7 +190,7 @@ static bool meets_replicas(const struct task *task, const struct step *step) {
 static status part_run(struct part *part, struct step *step, const int64_t *symbols) {
   struct rehearsal *rehearsal = NULL;
   bool is_own = step->driver == part->task->program->task;
-  if (!part->rehearsed || (is_own && (!meets_replicas(part->task, step) || FAULT(48))) || step->is_dry || FAULT(6) || FAULT(7))
+  if (!part->rehearsed || (is_own && (!meets_replicas(part->task, step) || FAULT(55))) || step->is_dry || FAULT(6) || FAULT(7))
     return run_frame(part, step, symbols, NULL, false);
   TRY(rehearsal_create(part->task, part, is_own, &rehearsal));
   status result = run_frame(part, step, symbols, rehearsal, is_own);

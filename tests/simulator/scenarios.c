@@ -5,7 +5,7 @@
 
 #include "tests/simulator/check.h"
 
-enum shape { ONE_ONE, ONE_TWO, TWO_ONE, TWO_TWO, ASKS, DRAWS, SYNC, ALLREDUCE, TURNS, SYNC_TURNS, TOKENS, BACKUP, SHAPES };
+enum shape { ONE_ONE, ONE_TWO, TWO_ONE, TWO_TWO, ASKS, DRAWS, SYNC, SYNC_THREE, ALLREDUCE, TURNS, SYNC_TURNS, TOKENS, BACKUP, SHAPES };
 struct shape_row {
   const char *name;
   uint32_t ps, workers;
@@ -27,6 +27,7 @@ static const struct shape_row shapes[SHAPES] = {
   {"counting and asking, 2 ps, 2 workers", 2, 2, ask, NULL, NULL},
   {"counting and drawing, 2 ps, 2 workers", 2, 2, draw, NULL, NULL},
   {"rounds, 2 ps, 2 workers", 2, 2, spread_model, "strategy_ps_sync", "ps-sync"},
+  {"rounds, 3 ps, 2 workers", 3, 2, spread_model, "strategy_ps_sync", "ps-sync"},
   {"all-reduce, 3 workers", 0, 3, spread_model, "strategy_allreduce", "allreduce"},
   {"all-reduce in two turns, 3 workers", 0, 3, spread_model, "strategy_turns", "allreduce"},
   {"rounds in two turns, 2 ps, 2 workers", 2, 2, spread_model, "strategy_turns", "ps-sync"},
@@ -321,6 +322,14 @@ static struct {
     .stall_in = 30,
     .mishaps = MISHAP(MISHAP_KILL_PS) | MISHAP(MISHAP_KILL),
     .moments = SAVES | STEPS}},
+  {SYNC_THREE,
+   {.name = "rounds-3ps",
+    .title = "rounds_of_three_ps_go_back_to_one_checkpoint",
+    VALUES,
+    TOGETHER,
+    SAVED,
+    .mishaps = MISHAP(MISHAP_SLOW) | MISHAP(MISHAP_KILL_PS) | MISHAP(MISHAP_KILL),
+    .moments = SAVES | STEPS | MOMENT(MOMENT_ROUND)}},
   {ONE_ONE,
    {.name = "moments-1ps",
     .title = "a_ps_goes_back_to_its_checkpoint_when_killed_while_it_saves",
@@ -485,9 +494,10 @@ static const struct planted planted_faults[] = {
   {45, "stops", "who leaves does not stay for steps that a checkpoint lacks"},
   {46, "stalls", "a step that is given up while it is being started is cancelled"},
   {47, "saved", "a checkpoint has the first step of a driver on all ps or on none"},
-  {48, "turns", "until its last mean has come a replica has the state of the step before"},
-  {49, "turns", "a round that lacks what a lost step was to bring is met again"},
-  {50, "rounds-turns", "no ps makes its updates before all have what later turns bring"},
+  {50, "rounds-3ps", "a round is torn by the loss of whom this ps talks with alone"},
+  {55, "turns", "until its last mean has come a replica has the state of the step before"},
+  {56, "turns", "a round that lacks what a lost step was to bring is met again"},
+  {57, "rounds-turns", "no ps makes its updates before all have what later turns bring"},
   {0, NULL, NULL},
 };
 const struct planted *planted(void) { return planted_faults; }
