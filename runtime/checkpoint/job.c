@@ -507,7 +507,7 @@ status job_create(struct task *task, struct cluster *cluster, const struct job_c
   }
   cluster_on_control(cluster, CONTROL_CHECKPOINT, on_control, job);
   if (job->is_holder) {
-    commit_serve(task, false); /* before anybody can ask, or bring a step */
+    commit_hush(task); /* before anybody can ask, or bring a step */
     commit_watch(task, on_commit, job);
   }
   *out = job;

@@ -463,7 +463,7 @@ static void restore(struct job *job, const struct job_message *message) {
   if (seat->taken.id) /* it was written, and is complete if the others have it */
     add_file(seat, seat->taken.id, seat->taken.name);
   seat->taken = (struct job_file){0};
-  commit_serve(job->task, false);
+  commit_hush(job->task);
   status result = commit_freeze(job->task, RESTORE_FREEZE_MS) ? OK : fail(INTERNAL, "steps do not end");
   if (result == OK) {
     result = message->id ? restore_own(job, message->id, &restored) : restore_other(job, message->text, &restored);
@@ -486,7 +486,7 @@ static void restore(struct job *job, const struct job_message *message) {
   seat->history = message->history;
   cluster_set_history(job->cluster, message->history); /* what is applied from now on is of it */
   task_reset_rounds(job->task);
-  commit_serve(job->task, true);
+  commit_serve(job->task, message->history);
   job_send(job, job->coordinator_task,
            &(struct job_message){
              .kind = JOB_RESTORED, .history = message->history, .steps = atomic_load(&job->steps), .is_initialised = is_initialised(job)});
@@ -505,7 +505,7 @@ void holder_message(struct job *job, const struct job_message *message) {
   case JOB_RUN:
     job->seat.has_served = job->seat.is_touched = true;
     job->seat.history = message->history;
-    commit_serve(job->task, true); /* a history that goes on: nothing was to be restored */
+    commit_serve(job->task, message->history); /* a history that goes on: nothing was to be restored */
     return;
   default: return;
   }

@@ -10,6 +10,7 @@
 #include "runtime/program/monotonic.h"
 
 #define ASK_AGAIN_MS 1000 /* a question may have met a task that was just lost */
+#define AGREE_MS 20       /* between questions to holders of which some have gone back, and some not yet */
 #define TRIES_AT_ONCE 3   /* of a step that fails again and again though all are there */
 #define TRY_AGAIN_MS 100
 
@@ -208,16 +209,40 @@ static void ask_silent(struct course *course, uint32_t turn) {
   }
 }
 
-static status ask_all(struct course *course) {
-  uint64_t timeout_ms = (uint64_t)(course->options->timeout_s * 1000);
+/* Under the lock. */
+static void forget_answers(struct course *course) {
+  for (uint32_t i = 0; i < course->holder_count; i++)
+    course->answers[course->holders[i]].has_come = false;
+  driver_states_clear(&course->own.offered);
+}
+
+static uint32_t next_turn(struct course *course) {
   pthread_mutex_lock(&course->lock);
   course->turn = (course->turn + 1) & ((1u << TURN_LANE_SHIFT) - 1);
   course->turn = (course->turn ? course->turn : 1) | course->lane << TURN_LANE_SHIFT;
   uint32_t turn = course->turn;
-  for (uint32_t i = 0; i < course->holder_count; i++)
-    course->answers[course->holders[i]].has_come = false;
-  driver_states_clear(&course->own.offered);
+  forget_answers(course);
   pthread_mutex_unlock(&course->lock);
+  return turn;
+}
+
+/* Of one history. What a holder said that is gone, or has gone back since, is no answer any more: it does not know then that steps will come
+ * to it, and a checkpoint would be without them there. */
+static bool answers_agree(struct course *course) {
+  bool agree = true;
+  pthread_mutex_lock(&course->lock);
+  for (uint32_t i = 1; i < course->holder_count && !FAULT(48); i++)
+    agree = agree && course->answers[course->holders[i]].history == course->answers[course->holders[0]].history;
+  if (!agree) {
+    forget_answers(course);
+    wait_changed(course, monotonic_ms() + AGREE_MS);
+  }
+  pthread_mutex_unlock(&course->lock);
+  return agree;
+}
+
+static status await_answers(struct course *course, uint32_t turn) {
+  uint64_t timeout_ms = (uint64_t)(course->options->timeout_s * 1000);
   for (uint32_t silent = 0; silent != PROGRAM_NONE;) {
     TRY(cluster_wait_peers(course->cluster, course->holders, course->holder_count));
     ask_silent(course, turn);
@@ -244,9 +269,18 @@ static status ask_all(struct course *course) {
   return OK;
 }
 
+static status ask_all(struct course *course) {
+  uint32_t turn = next_turn(course);
+  do
+    TRY(await_answers(course, turn));
+  while (!answers_agree(course));
+  return OK;
+}
+
 /* What all holders have of this driver's steps. */
 static status collect_rows(struct course *course, struct ledger_row *rows, uint32_t *count) {
   struct ledger own = {0};
+  uint64_t history;
   bool is_serving;
   *count = 0;
   pthread_mutex_lock(&course->lock);
@@ -260,7 +294,7 @@ static status collect_rows(struct course *course, struct ledger_row *rows, uint3
   pthread_mutex_unlock(&course->lock);
   if (*count > 0 && !course->holds)
     return OK;
-  TRY(commit_ask(course->task, course->program->task, course->lane, &own, &is_serving));
+  TRY(commit_ask(course->task, course->program->task, course->lane, &own, &history, &is_serving));
   const struct ledger_row *row = ledger_find(&own, course->program->task, course->lane);
   rows[*count] = row ? *row : (struct ledger_row){0};
   if (course->has_joined && rows[*count].command == course->command)

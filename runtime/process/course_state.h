@@ -13,6 +13,7 @@
 /* What a holder has told. */
 struct answer {
   bool has_come, is_initialised, was_initialised;
+  uint64_t history; /* of the holder's state */
   struct ledger_row row;
 };
 

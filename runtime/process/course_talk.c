@@ -15,6 +15,10 @@ enum talk_kind {
 struct talk {
   uint32_t kind, turn;
 };
+struct talk_told { /* and what a struct ledger is as bytes */
+  struct talk talk;
+  uint64_t history;
+};
 struct talk_state {
   struct talk talk;
   uint32_t command, reserved;
@@ -70,8 +74,9 @@ static struct course *lane_of(struct course *course, uint32_t lane) {
 
 static void tell(struct course *course, uint32_t driver, uint32_t turn) {
   struct ledger ledger = {0};
+  struct talk_told told = {.talk = {TALK_TELL, turn}};
   bool is_serving;
-  if (commit_ask(course->task, driver, turn >> TURN_LANE_SHIFT, &ledger, &is_serving) != OK)
+  if (commit_ask(course->task, driver, turn >> TURN_LANE_SHIFT, &ledger, &told.history, &is_serving) != OK)
     return; /* it asks again */
   if (!is_serving) {
     pthread_mutex_lock(&course->lock);
@@ -81,11 +86,11 @@ static void tell(struct course *course, uint32_t driver, uint32_t turn) {
   }
   if (turn >> TURN_LANE_SHIFT == 0)
     commit_each_state(course->task, offer_state, &(struct offer){course, driver, turn});
-  size_t size = sizeof(struct talk) + ledger_byte_size(&ledger);
+  size_t size = sizeof told + ledger_byte_size(&ledger);
   char *bytes = malloc(size);
   if (bytes) {
-    memcpy(bytes, &(struct talk){TALK_TELL, turn}, sizeof(struct talk));
-    ledger_write(&ledger, bytes + sizeof(struct talk));
+    memcpy(bytes, &told, sizeof told);
+    ledger_write(&ledger, bytes + sizeof told);
     cluster_send_control(course->cluster, driver, CONTROL_LEDGER, bytes, size);
   }
   free(bytes);
@@ -105,15 +110,18 @@ static void on_serve(void *self) {
   }
 }
 
-static void hear(struct course *course, uint32_t from, struct talk talk, const void *data, size_t size) {
+static void hear(struct course *course, uint32_t from, const void *data, size_t size) {
   struct ledger ledger = {0};
-  if (ledger_read(data, size, &ledger) != OK)
+  struct talk_told told;
+  if (size < sizeof told || ledger_read((const char *)data + sizeof told, size - sizeof told, &ledger) != OK)
     return;
+  memcpy(&told, data, sizeof told);
   const struct ledger_row *row = ledger_find(&ledger, course->program->task, course->lane);
   pthread_mutex_lock(&course->lock);
   struct answer *answer = &course->answers[from];
-  if (talk.turn == course->turn) {
+  if (told.talk.turn == course->turn) {
     answer->has_come = true;
+    answer->history = told.history;
     answer->is_initialised = ledger.initialised;
     answer->row = row ? *row : (struct ledger_row){.driver = course->program->task};
     pthread_cond_broadcast(&course->changed);
@@ -151,7 +159,7 @@ static void on_talk(void *self, uint32_t from, const void *data, size_t size) {
   else if (talk.kind == TALK_ASK && talk.turn > 0)
     tell(course, from, talk.turn);
   else if (talk.kind == TALK_TELL && lane_of(course, talk.turn >> TURN_LANE_SHIFT))
-    hear(lane_of(course, talk.turn >> TURN_LANE_SHIFT), from, talk, (const char *)data + sizeof talk, size - sizeof talk);
+    hear(lane_of(course, talk.turn >> TURN_LANE_SHIFT), from, data, size);
 }
 
 static void note_change(void *self) {

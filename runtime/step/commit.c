@@ -307,11 +307,12 @@ static status rows_of(const struct ledger *ledger, uint32_t driver, struct ledge
   return OK;
 }
 
-status commit_ask(struct task *task, uint32_t driver, uint32_t lane, struct ledger *out, bool *is_serving) {
+status commit_ask(struct task *task, uint32_t driver, uint32_t lane, struct ledger *out, uint64_t *history, bool *is_serving) {
   struct commit *commit = &task->commit;
   status result = OK;
   pthread_mutex_lock(&commit->lock);
   *is_serving = !commit->is_silent;
+  *history = commit->history;
   if (*is_serving)
     result = note_asked(commit, driver, lane);
   if (*is_serving && result == OK)
@@ -330,11 +331,18 @@ bool commit_was_asked(struct task *task, uint32_t driver, uint32_t lane) {
   return was;
 }
 
-void commit_serve(struct task *task, bool serves) {
+void commit_hush(struct task *task) {
+  pthread_mutex_lock(&task->commit.lock);
+  task->commit.is_silent = true;
+  pthread_mutex_unlock(&task->commit.lock);
+}
+
+void commit_serve(struct task *task, uint64_t history) {
   struct commit *commit = &task->commit;
   pthread_mutex_lock(&commit->lock);
-  bool is_news = serves && commit->is_silent;
-  commit->is_silent = !serves;
+  bool is_news = commit->is_silent;
+  commit->is_silent = false;
+  commit->history = history;
   pthread_mutex_unlock(&commit->lock);
   if (is_news && commit->on_serve)
     commit->on_serve(commit->on_serve_self);

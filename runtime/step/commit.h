@@ -42,14 +42,16 @@ status commit_ledger(struct task *task, struct ledger *out);
 status commit_restore(struct task *task, const struct ledger *ledger);
 /* The driver has run all its phases; false: and was lost before it left. */
 void commit_finish(struct task *task, uint32_t driver, bool finished);
-/* A driver asks what of its steps is applied here: the rows of its lanes, and whether the task is initialised; from
- * then on its steps of this lane count from there. False: the task is amid a restore; on_serve is told when it no
- * longer is. RESOURCE_EXHAUSTED. */
-status commit_ask(struct task *task, uint32_t driver, uint32_t lane, struct ledger *out, bool *is_serving);
+/* A driver asks what of its steps is applied here, and in which history: the rows of its lanes, and whether the task is
+ * initialised; from then on its steps of this lane count from there. False: the task is amid a restore; on_serve is told
+ * when it no longer is. RESOURCE_EXHAUSTED. */
+status commit_ask(struct task *task, uint32_t driver, uint32_t lane, struct ledger *out, uint64_t *history, bool *is_serving);
 /* Whether it has, since this process began: its steps come here. */
 bool commit_was_asked(struct task *task, uint32_t driver, uint32_t lane);
-/* While false, nobody is told what is applied here. True at first. */
-void commit_serve(struct task *task, bool serves);
+/* What is applied from now on is of this history (0: there are none). */
+void commit_serve(struct task *task, uint64_t history);
+/* Nobody is told what is applied here, until then. */
+void commit_hush(struct task *task);
 /* Told, on the thread of commit_serve, that it serves again. Before any step. */
 void commit_on_serve(struct task *task, void (*on_serve)(void *self), void *self);
 /* What a driver has of its own, for its successor and for checkpoints: copied; goes with a restore. RESOURCE_EXHAUSTED. */
@@ -96,7 +98,8 @@ struct commit {
     uint32_t driver, lane, era;
   } * asked; /* drivers, each for a lane, that have asked since the restore of that era */
   uint32_t asked_count;
-  bool is_silent; /* amid a restore */
+  bool is_silent;   /* amid a restore */
+  uint64_t history; /* when it is not */
   void (*on_serve)(void *self);
   void *on_serve_self;
   void (*on_commit)(void *self);

@@ -411,6 +411,7 @@ static void whenever_a_driver_is_lost_each_of_its_steps_counts_once(void **state
     for (uint64_t next = 1; next <= 8;) {
       struct ledger ledger = {0};
       bool is_lost = rand_r(&random) % 2, gives = rand_r(&random) % 2, is_serving;
+      uint64_t history;
       sink.on_start(sink.self, DRIVER, ID(++id), 0, 1, next);
       if (gives || !is_lost)
         give(&sink, ID(id));
@@ -422,7 +423,7 @@ static void whenever_a_driver_is_lost_each_of_its_steps_counts_once(void **state
         await_report(++reports);
       else
         reports++; /* its successor does not wait for that */
-      assert_int_equal(commit_ask(task, DRIVER, 0, &ledger, &is_serving), OK);
+      assert_int_equal(commit_ask(task, DRIVER, 0, &ledger, &history, &is_serving), OK);
       struct ledger_row row = ledger_find(&ledger, DRIVER, 0) ? *ledger_find(&ledger, DRIVER, 0) : (struct ledger_row){0};
       next = ledger_next(&row, 1).count;
       ledger_deinit(&ledger);
