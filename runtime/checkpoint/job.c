@@ -10,6 +10,7 @@
 #include "runtime/checkpoint/job_state.h"
 #include "runtime/cluster/cluster.h"
 #include "runtime/cluster/control.h"
+#include "runtime/program/fault.h"
 #include "runtime/program/monotonic.h"
 #include "runtime/step/task_state.h"
 
@@ -143,6 +144,7 @@ static void take_message(struct job *job, uint32_t from, const struct job_messag
   case JOB_OPTIONS: take_options(job, message); break;
   case JOB_LEAVE:
     pthread_mutex_lock(&job->lock);
+    job->left_with = message->id;
     job->may_leave = message->history == job->leaves_history || (job->is_holder && !job->has_phases);
     bool is_over = job->is_holder && !job->has_phases && !job->is_asking_leave && !job->is_over;
     job->is_over = job->is_over || is_over;
@@ -189,7 +191,7 @@ static void tick(struct job *job) {
   uint64_t now_ms = monotonic_ms();
   pthread_mutex_lock(&job->lock);
   bool has_history = job->history != 0, asks_leave = job->is_asking_leave && !job->may_leave;
-  uint64_t leaves = job->leaves_history, history = job->history;
+  uint64_t leaves = job->leaves_history, history = job->history, left_with = job->left_with;
   uint32_t gone = job->gone_command;
   pthread_mutex_unlock(&job->lock);
   if (!has_history && (!job->asked_ms || now_ms - job->asked_ms >= JOIN_AGAIN_MS))
@@ -201,7 +203,7 @@ static void tick(struct job *job) {
   }
   if (gone && now_ms - job->told_gone_ms >= TICK_MS) {
     job->told_gone_ms = now_ms;
-    job_send(job, job->coordinator_task, &(struct job_message){.kind = JOB_GONE, .history = history, .number = gone});
+    job_send(job, job->coordinator_task, &(struct job_message){.kind = JOB_GONE, .id = left_with, .history = history, .number = gone});
   }
   holder_tick(job, now_ms);
   if (!job->coordinator)
@@ -331,14 +333,22 @@ status job_leave(struct job *job, uint64_t history) {
   return result;
 }
 
-void job_say_gone(struct job *job, uint32_t command) {
+/* One that is killed as all are about to end comes back without its state, and needs all holders to say where the job is. Who is in haste
+ * does not wait for that. */
+static bool coordinator_may_answer(struct job *job, bool is_hasty) {
   bool was_up;
+  if (is_hasty || FAULT(49))
+    return cluster_is_linked(job->cluster, job->coordinator_task);
+  return !cluster_has_left(job->cluster, &job->coordinator_task, 1) &&
+         cluster_missing_ms(job->cluster, job->coordinator_task, &was_up) < job->timeout_ms;
+}
+
+void job_say_gone(struct job *job, uint32_t command) {
   pthread_mutex_lock(&job->lock);
   job->gone_command = command;
   job->is_due = true;
   pthread_cond_broadcast(&job->changed);
-  while (job->gone_command && how_it_failed(job) == OK && !cluster_has_left(job->cluster, &job->coordinator_task, 1) &&
-         cluster_missing_ms(job->cluster, job->coordinator_task, &was_up) < job->timeout_ms)
+  while (job->gone_command && how_it_failed(job) == OK && coordinator_may_answer(job, false))
     wait_a_while(job, 200);
   job->gone_command = 0;
   pthread_mutex_unlock(&job->lock);
@@ -354,9 +364,9 @@ static void finish_coordinator(struct job *job, bool is_told, uint64_t until_ms)
 }
 
 static void finish_holder(struct job *job, uint64_t until_ms) {
+  bool is_hasty = until_ms != UINT64_MAX;
   job->is_asking_leave = job->is_due = !job->may_leave;
-  while (how_it_failed(job) == OK && !job->may_leave && monotonic_ms() < until_ms &&
-         cluster_is_linked(job->cluster, job->coordinator_task)) {
+  while (how_it_failed(job) == OK && !job->may_leave && monotonic_ms() < until_ms && coordinator_may_answer(job, is_hasty)) {
     job->leaves_history = job->history;
     pthread_cond_broadcast(&job->changed);
     wait_a_while(job, 20);

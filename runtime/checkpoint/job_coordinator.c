@@ -18,6 +18,11 @@ void coordinator_tell_holders(struct job *job, const struct job_message *message
     job_send(job, job->self, message);
 }
 
+static bool tell_leave(struct job *job, uint32_t task) {
+  const struct job_coordinator *coordinator = job->coordinator;
+  return job_send(job, task, &(struct job_message){.kind = JOB_LEAVE, .id = coordinator->newest, .history = coordinator->history});
+}
+
 /* Somebody with phases is there who may still take steps, or waits until they are saved: holders stay. */
 static bool somebody_works(const struct job *job) {
   for (uint32_t i = 0; i < job->task_count; i++) {
@@ -34,7 +39,7 @@ static void let_leave(struct job *job, bool have_phases, bool only_covered) {
     struct job_seen *seen = &coordinator->seen[i];
     if (!seen->wants_to_leave || seen->has_phases != have_phases || (only_covered && !seen->is_covered && !FAULT(14)))
       continue;
-    job_send(job, i, &(struct job_message){.kind = JOB_LEAVE, .history = coordinator->history});
+    tell_leave(job, i);
     seen->wants_to_leave = seen->is_covered = false;
     seen->has_left = true;
   }
@@ -99,19 +104,29 @@ bool coordinator_is_empty(struct job *job) {
   return true;
 }
 
-/* This task has seen the end of all work: a holder that was started again meanwhile cannot. */
+/* What one of the holders has lost can be put back only while all are there. */
+static bool may_have_history(const struct job *job) {
+  const struct job_coordinator *coordinator = job->coordinator;
+  bool all = true;
+  for (uint32_t i = 0; i < coordinator->holder_count; i++)
+    all = all && (coordinator->holder_tasks[i] == job->self || cluster_is_linked(job->cluster, coordinator->holder_tasks[i]));
+  return all || FAULT(51);
+}
+
+/* This task has seen the end of all work: a holder that was started again meanwhile cannot, nor need it be as it was if others have left. */
 static void end_holders(struct job *job) {
   struct job_coordinator *coordinator = job->coordinator;
   pthread_mutex_lock(&job->lock);
   bool is_over = job->is_over && !job->wants_last;
   pthread_mutex_unlock(&job->lock);
-  if (!is_over || !coordinator->has_history || coordinator->cut.id || somebody_works(job))
+  bool waits = !coordinator->has_history && may_have_history(job);
+  if (!is_over || waits || coordinator->cut.id || somebody_works(job))
     return;
   for (uint32_t i = 0; i < coordinator->holder_count; i++) {
     uint32_t task = coordinator->holder_tasks[i];
     if (task == job->self || coordinator->seen[task].has_left)
       continue;
-    coordinator->seen[task].has_left = job_send(job, task, &(struct job_message){.kind = JOB_LEAVE, .history = coordinator->history});
+    coordinator->seen[task].has_left = tell_leave(job, task);
   }
 }
 
@@ -171,7 +186,7 @@ static void take_leave_ask(struct job *job, uint32_t from, const struct job_mess
   }
   seen->wants_to_leave = !seen->has_left;
   if (seen->has_left) /* it asked again before it heard */
-    job_send(job, from, &(struct job_message){.kind = JOB_LEAVE, .history = job->coordinator->history});
+    tell_leave(job, from);
 }
 
 void coordinator_message(struct job *job, uint32_t from, const struct job_message *message) {

@@ -12,6 +12,7 @@
 #include "base/synced_file.h"
 #include "runtime/checkpoint/job_coordinator.h"
 #include "runtime/cluster/cluster.h"
+#include "runtime/program/fault.h"
 
 #define LINE_MAX_BYTES 256
 
@@ -84,21 +85,28 @@ void gone_read(struct job *job) {
     fclose(file);
 }
 
+/* Whether its last step is in a checkpoint that the job goes back to, if it does. There need be no history for that: holders may be gone when
+ * one is started again as all are about to end. */
+static bool is_safe(const struct job *job, const struct job_message *message) {
+  const struct job_coordinator *coordinator = job->coordinator;
+  bool knows_folder = job->seat.keeper || !job->is_holder;
+  return message->history == coordinator->history || (!coordinator->history && knows_folder && !FAULT(49));
+}
+
 void gone_take(struct job *job, uint32_t from, const struct job_message *message) {
   struct job_coordinator *coordinator = job->coordinator;
   uint32_t command = (uint32_t)message->number;
-  if (!coordinator->has_history)
-    return; /* it says so again */
-  if (message->history != coordinator->history) {
-    coordinator_tell_run(job, from);
+  if (!is_safe(job, message)) {
+    if (coordinator->has_history) /* else it says so again */
+      coordinator_tell_run(job, from);
     return;
   }
   struct job_gone *known = find(coordinator, from);
-  bool is_news = !known || known->command != command || known->id != coordinator->newest;
-  if (!known && job->seat.keeper && coordinator->newest)
-    vec_push(&coordinator->gone, (struct job_gone){from, command, coordinator->newest});
+  bool is_news = !known || known->command != command || known->id != message->id;
+  if (!known && job->seat.keeper && message->id)
+    vec_push(&coordinator->gone, (struct job_gone){from, command, message->id});
   else if (known)
-    *known = (struct job_gone){from, command, coordinator->newest};
+    *known = (struct job_gone){from, command, message->id};
   if (is_news && find(coordinator, from))
     save(job);
   coordinator->seen[from].is_gone = true;

@@ -27,8 +27,8 @@ enum job_kind {
   JOB_COMMIT,
   JOB_ABORT,
   JOB_LEAVE_ASK, /* a task: my phases are done, may I go? */
-  JOB_LEAVE,     /* the coordinator: your last step is in a complete checkpoint */
-  JOB_GONE,      /* a task: I leave, my command `number` is done */
+  JOB_LEAVE,     /* the coordinator: your last step is in a complete checkpoint, `id` (0: none could be made) */
+  JOB_GONE,      /* a task: I leave, my command `number` is done, and in checkpoint `id` */
   JOB_NOTED,     /* the coordinator: that is on the disk */
 };
 

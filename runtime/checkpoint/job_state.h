@@ -66,6 +66,7 @@ struct job {
   bool is_gone;            /* this task has left for good, and that is noted */
   uint64_t history;        /* 0: none yet */
   uint64_t leaves_history; /* in which the steps were done of a task that asks to leave */
+  uint64_t left_with;      /* the checkpoint that has the last step of a task that may leave; 0: none has */
   uint32_t gone_command;   /* of a task that leaves for good, until that is noted; 0: it does not */
   status failure;          /* the job cannot go on */
   char failure_text[1024];

@@ -295,6 +295,14 @@ status __wrap_keeper_complete(struct keeper *keeper, const char *name) {
 
 /* ---- who leaves ---- */
 
+struct job_message;
+void gone_take(struct job *job, uint32_t from, const struct job_message *message);
+void __wrap_gone_take(struct job *job, uint32_t from, const struct job_message *message);
+void __wrap_gone_take(struct job *job, uint32_t from, const struct job_message *message) {
+  moment_came(MOMENT_GONE, from);
+  gone_take(job, from, message);
+}
+
 /* Disks take no time here, so there is nothing to stay for: not for steps that a checkpoint lacks, however long others would wait. */
 void __wrap_job_close(struct job *job);
 void __wrap_job_close(struct job *job) {

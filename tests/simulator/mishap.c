@@ -83,7 +83,9 @@ void mishap_text(const struct mishap *m, char *out, size_t size) {
                                                "named whole",
                                                "gone back to one",
                                                "round decided",
-                                               "replica let in"};
+                                               "replica let in",
+                                               "somebody is gone",
+                                               "good-bye"};
   int at = m->moment ? snprintf(out, size, "%u. %-15s %8.4f s later ", m->moment_count, moments[m->moment], (double)m->after_ns / 1e9)
                      : snprintf(out, size, "turn %-6llu %8.4f s later ", (unsigned long long)m->at_turn, (double)m->after_ns / 1e9);
   out += at;

@@ -18,6 +18,8 @@ enum moment {
   MOMENT_RESTORE,  /* it has gone back to one */
   MOMENT_ROUND,    /* a round has been decided */
   MOMENT_ADMIT,    /* a replica is let into rounds */
+  MOMENT_GONE,     /* the coordinator hears that a task has done its command, and is about to note it */
+  MOMENT_BYE,      /* a task says good-bye */
   MOMENTS
 };
 

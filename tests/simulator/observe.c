@@ -8,6 +8,7 @@
 #include "runtime/memory/variable.h"
 #include "runtime/step/task_state.h"
 #include "tests/simulator/fiber.h"
+#include "tests/simulator/moment.h"
 #include "tests/simulator/process.h"
 #include "tests/simulator/world.h"
 
@@ -41,6 +42,7 @@ void peer_say_bye(struct peer *peer);
 void __wrap_peer_say_bye(struct peer *peer);
 void __wrap_peer_say_bye(struct peer *peer) {
   process_self()->is_leaving = true;
+  moment_came(MOMENT_BYE, process_number(process_self()));
   peer_say_bye(peer);
 }
 

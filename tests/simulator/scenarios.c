@@ -5,7 +5,23 @@
 
 #include "tests/simulator/check.h"
 
-enum shape { ONE_ONE, ONE_TWO, TWO_ONE, TWO_TWO, ASKS, DRAWS, SYNC, SYNC_THREE, ALLREDUCE, TURNS, SYNC_TURNS, TOKENS, BACKUP, SHAPES };
+enum shape {
+  ONE_ONE,
+  ONE_TWO,
+  TWO_ONE,
+  TWO_TWO,
+  THREE_TWO,
+  ASKS,
+  DRAWS,
+  SYNC,
+  SYNC_THREE,
+  ALLREDUCE,
+  TURNS,
+  SYNC_TURNS,
+  TOKENS,
+  BACKUP,
+  SHAPES
+};
 struct shape_row {
   const char *name;
   uint32_t ps, workers;
@@ -24,6 +40,7 @@ static const struct shape_row shapes[SHAPES] = {
   {"counting, 1 ps, 2 workers", 1, 2, count_steps, NULL, NULL},
   {"counting, 2 ps, 1 worker", 2, 1, count_steps, NULL, NULL},
   {"counting, 2 ps, 2 workers", 2, 2, count_steps, NULL, NULL},
+  {"counting, 3 ps, 2 workers", 3, 2, count_steps, NULL, NULL},
   {"counting and asking, 2 ps, 2 workers", 2, 2, ask, NULL, NULL},
   {"counting and drawing, 2 ps, 2 workers", 2, 2, draw, NULL, NULL},
   {"rounds, 2 ps, 2 workers", 2, 2, spread_model, "strategy_ps_sync", "ps-sync"},
@@ -348,6 +365,28 @@ static struct {
     SAVED,
     .mishaps = MISHAP(MISHAP_KILL_PS) | MISHAP(MISHAP_POWER_PS) | MISHAP(MISHAP_KILL),
     .moments = MOMENT(MOMENT_TAKE) | MOMENT(MOMENT_RENAME) | MOMENT(MOMENT_WRITE) | MOMENT(MOMENT_COMPLETE)}},
+  {TWO_TWO,
+   {.name = "ending",
+    .title = "a_ps_that_is_killed_when_all_is_done_finds_the_other_one",
+    .steps = 2,
+    .timeout_s = 120,
+    .check = check_counts,
+    .watch = watch_counts,
+    TOGETHER,
+    SAVED,
+    .mishaps = MISHAP(MISHAP_SLOW) | MISHAP(MISHAP_KILL_PS),
+    .moments = MOMENT(MOMENT_WHOLE) | MOMENT(MOMENT_COMPLETE) | MOMENT(MOMENT_GONE)}},
+  {THREE_TWO,
+   {.name = "ending-3ps",
+    .title = "a_ps_that_is_killed_when_all_is_done_finds_others_or_nobody",
+    .steps = 2,
+    .timeout_s = 120,
+    .check = check_counts,
+    .watch = watch_counts,
+    TOGETHER,
+    SAVED,
+    .mishaps = MISHAP(MISHAP_SLOW) | MISHAP(MISHAP_KILL_PS) | MISHAP(MISHAP_KILL),
+    .moments = MOMENT(MOMENT_COMPLETE) | MOMENT(MOMENT_GONE) | MOMENT(MOMENT_BYE)}},
   {DRAWS,
    {.name = "draws",
     .title = "what_goes_back_draws_the_same_again",
@@ -494,7 +533,9 @@ static const struct planted planted_faults[] = {
   {46, "stalls", "a step that is given up while it is being started is cancelled"},
   {47, "saved", "a checkpoint has the first step of a driver on all ps or on none"},
   {48, "stalls", "a driver goes on when all ps have told of one history"},
+  {49, "ending", "who ends is waited for by the ps, and noted by a coordinator that is new"},
   {50, "rounds-3ps", "a round is torn by the loss of whom this ps talks with alone"},
+  {51, "ending-3ps", "who is left of the ps ends when nothing can be put back"},
   {55, "turns", "until its last mean has come a replica has the state of the step before"},
   {56, "turns", "a round that lacks what a lost step was to bring is met again"},
   {57, "rounds-turns", "no ps makes its updates before all have what later turns bring"},

@@ -34,8 +34,8 @@ file(GENERATE OUTPUT ${CMAKE_BINARY_DIR}/simulated.names CONTENT "${renames}")
 # What the simulator wants to see pass: calls of NAME from another file come to its __wrap_NAME, which calls NAME.
 set(wraps "")
 set(kept "")
-foreach(name task_create task_destroy peer_say_bye job_say_gone job_close variable_copy commit_step commit_enter commit_freeze
-        commit_restore commit_other
+foreach(name task_create task_destroy peer_say_bye job_say_gone gone_take job_close variable_copy commit_step commit_enter
+        commit_freeze commit_restore commit_other
         task_run peer_set_up peer_take snapshot_take snapshot_write keeper_complete cut_begin cut_done cut_lost cut_refused cut_tick
         history_decide round_enter round_give hall_admit view_settle view_fetched view_begin
         token_share_allows token_share_note accumulator_apply)

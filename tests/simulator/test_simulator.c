@@ -12,6 +12,7 @@
 
 #define SEEDS 10000 /* of a scenario, as many as its share of SECONDS lets it run; TFC_SIMULATOR_SEEDS: so many, however long they take */
 #define SEEDS_OF_FAULT 200
+#define TESTS_MAX 128
 #ifdef __SANITIZE_ADDRESS__
 #define SECONDS \
   30.0 /* of processor time, for the seeds of all scenarios together; the sanitizers look at each code path, not at each seed */
@@ -229,13 +230,14 @@ static void fix_addresses(char **argv) {
 }
 
 int main(int argc, char **argv) {
-  struct CMUnitTest tests[64] = {cmocka_unit_test(what_the_runtime_asks_of_libc_is_simulated_or_needs_not_be),
-                                 cmocka_unit_test(a_run_repeats_exactly), cmocka_unit_test(what_is_left_out_is_noticed_within_200_seeds)};
+  struct CMUnitTest tests[TESTS_MAX] = {cmocka_unit_test(what_the_runtime_asks_of_libc_is_simulated_or_needs_not_be),
+                                        cmocka_unit_test(a_run_repeats_exactly),
+                                        cmocka_unit_test(what_is_left_out_is_noticed_within_200_seeds)};
   size_t count = 3;
   fix_addresses(argv);
   if (argc > 1)
     return command(argc, argv);
-  for (struct scenario *scenario = scenarios(); scenario->name && count < 64; scenario++)
+  for (struct scenario *scenario = scenarios(); scenario->name && count < TESTS_MAX; scenario++)
     if (!scenario->is_open)
       tests[count++] = (struct CMUnitTest){.name = scenario->title, .test_func = all_seeds_are_well, .initial_state = scenario};
   return _cmocka_run_group_tests("simulator", tests, count, NULL, NULL);
