@@ -167,26 +167,35 @@ static bool has_finished(int worker) {
   }
   return workers[worker]->id == 0;
 }
-static int count_of(const char *text, const char *words) {
-  int count = 0;
-  for (const char *at = text; (at = strstr(at, words)); at++)
-    count++;
-  return count;
+/* Whether a task that was asked what it is at (SIGUSR1) has said that it misses the worker: who has said good-bye is not missed. */
+static bool says_it_misses(const char *text, int worker) {
+  char name[40];
+  snprintf(name, sizeof name, "/job:worker/task:%d at ", worker);
+  for (const char *at = text; (at = strstr(at, name)); at++) {
+    const char *behind = strchr(at + strlen(name), ' ');
+    if (behind && strncmp(behind, " is not connected", 17) == 0)
+      return true;
+  }
+  return false;
 }
-/* Whether a ps waits for a worker that was killed: it has been cut off more often than it has come back. One that was killed amid its work
- * is, though the other one, which had finished and waited, has left on that. */
+/* Whether a ps waits for a worker that was killed: it has not met it yet, or has not heard its good-bye. One that it has heard of from both
+ * has ended its command, though its process may have been there still. */
 static bool is_awaited(int worker) {
-  char cut[40], back[40];
-  snprintf(cut, sizeof cut, "the connection to worker_%d ", worker);
-  snprintf(back, sizeof back, ": worker_%d at ", worker);
-  for (double until = seconds_now() + 5; seconds_now() < until; usleep(10000))
-    for (int i = 0; i < 2; i++)
-      if (count_of(process_text(ps[i]), cut) > count_of(process_text(ps[i]), back))
+  size_t seen[2];
+  for (int i = 0; i < 2; i++)
+    seen[i] = strlen(process_text(ps[i]));
+  unsigned wait_us = 1000; /* it is to be started again at once, most often */
+  for (double until = seconds_now() + 5; seconds_now() < until; usleep(wait_us), wait_us += wait_us / 2)
+    for (int i = 0; i < 2; i++) {
+      if (says_it_misses(process_text(ps[i]) + seen[i], worker))
         return true;
+      if (ps[i]->id > 0)
+        kill(ps[i]->id, SIGUSR1);
+    }
   return false;
 }
 /* Kills a worker every now and then, and starts it again with the same words; `kills` times while both work: who has done all steps and
- * left, and is started again behind the end of the other one, is another command, and does them once more. */
+ * left, and is started again, is another command, and does them once more. */
 static void kill_at_random(const char *phases, int kills, int first, int count) {
   int killed = 0;
   for (int i = 0; i < kills; i++) {
@@ -198,7 +207,7 @@ static void kill_at_random(const char *phases, int kills, int first, int count) 
     killed += was_there;
     if (rand_r(&seed) % 2)
       usleep((unsigned)rand_r(&seed) % 50000);
-    if (!was_there || (has_finished(1 - victim) && !is_awaited(victim)))
+    if (!was_there || !is_awaited(victim))
       break;
     start_worker(victim, phases);
   }
