@@ -370,6 +370,10 @@ status course_join(struct course *course) {
   return result;
 }
 
+status course_await_init(struct course *course) {
+  return course->cluster && course->step_count > 0 && course->holder_count > 0 && !FAULT(52) ? ask_all(course) : OK;
+}
+
 struct course_place course_place(const struct course *course) {
   return course->place;
 }

@@ -547,6 +547,7 @@ static const struct planted planted_faults[] = {
   {49, "ending", "who ends is waited for by the ps, and noted by a coordinator that is new"},
   {50, "rounds-3ps", "a round is torn by the loss of whom this ps talks with alone"},
   {51, "ending-3ps", "who is left of the ps ends when nothing can be put back"},
+  {52, "tokens-saved", "what needs variables waits until all are initialised"},
   {53, "tokens-saved", "who is done does not do its last step again after all have gone back"},
   {55, "turns", "until its last mean has come a replica has the state of the step before"},
   {56, "turns", "a round that lacks what a lost step was to bring is met again"},
