@@ -549,6 +549,7 @@ static const struct planted planted_faults[] = {
   {51, "ending-3ps", "who is left of the ps ends when nothing can be put back"},
   {52, "tokens-saved", "what needs variables waits until all are initialised"},
   {53, "tokens-saved", "who is done does not do its last step again after all have gone back"},
+  {54, "tokens-saved", "a step ends with the loss of a task that this one leaves"},
   {55, "turns", "until its last mean has come a replica has the state of the step before"},
   {56, "turns", "a round that lacks what a lost step was to bring is met again"},
   {57, "rounds-turns", "no ps makes its updates before all have what later turns bring"},
