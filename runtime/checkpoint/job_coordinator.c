@@ -113,7 +113,7 @@ static bool may_have_history(const struct job *job) {
   return all || FAULT(51);
 }
 
-/* This task has seen the end of all work: a holder that was started again meanwhile cannot, nor need it be as it was if others have left. */
+/* This task has seen the end of all work: a holder that was started again meanwhile cannot, nor need it be as it was if one has left. */
 static void end_holders(struct job *job) {
   struct job_coordinator *coordinator = job->coordinator;
   pthread_mutex_lock(&job->lock);

@@ -85,8 +85,8 @@ void gone_read(struct job *job) {
     fclose(file);
 }
 
-/* Whether its last step is in a checkpoint that the job goes back to, if it does. There need be no history for that: holders may be gone when
- * one is started again as all are about to end. */
+/* Whether its last step is in a checkpoint that the job goes back to, if it does. There need be no history for that: holders may be gone
+ * when one is started again as all are about to end. */
 static bool is_safe(const struct job *job, const struct job_message *message) {
   const struct job_coordinator *coordinator = job->coordinator;
   bool knows_folder = job->seat.keeper || !job->is_holder;

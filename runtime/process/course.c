@@ -226,8 +226,8 @@ static uint32_t next_turn(struct course *course) {
   return turn;
 }
 
-/* Of one history. What a holder said that is gone, or has gone back since, is no answer any more: it does not know then that steps will come
- * to it, and a checkpoint would be without them there. */
+/* Of one history. What a holder said that is gone, or has gone back since, is no answer any more: it does not know then that steps will
+ * come to it, and a checkpoint would be without them there. */
 static bool answers_agree(struct course *course) {
   bool agree = true;
   pthread_mutex_lock(&course->lock);

@@ -54,8 +54,8 @@ void course_stop(struct course *course);
 /* Waits for all that hold variables of the command's entries, asks them, and goes to the place that follows from it;
  * says so where it is not the expected one. UNAVAILABLE: somebody did not come within --timeout, named; CANCELLED. */
 status course_join(struct course *course);
-/* Waits until all of these have been initialised, without going anywhere. UNAVAILABLE, CANCELLED: as course_join; ABORTED: one of them is to
- * be initialised again, by this task. */
+/* Waits until all of these have been initialised, without going anywhere. UNAVAILABLE, CANCELLED: as course_join; ABORTED: one of them is
+ * to be initialised again, by this task. */
 status course_await_init(struct course *course);
 struct course_place course_place(const struct course *course);
 /* This task's own part of the step at the place runs, whatever it has done, and that of those behind it.

@@ -195,8 +195,8 @@ bool hall_is_admitted(struct hall *hall, uint32_t task) {
   return is;
 }
 
-/* All that holders say goes to the first one, or comes from it. Of the others' losses a holder may hear when all have gone back already: they
- * tear nothing. */
+/* All that holders say goes to the first one, or comes from it. Of the others' losses a holder may hear when all have gone back already:
+ * they tear nothing. */
 static bool talks_with(const struct meeting *m, uint32_t h) {
   return h != m->round.options.holder && (h == 0 || m->round.options.holder == 0 || FAULT(50));
 }
