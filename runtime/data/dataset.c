@@ -7,6 +7,7 @@
 
 #include "base/vec.h"
 #include "runtime/host/object.h"
+#include "runtime/memory/container.h"
 #include "runtime/step/task_state.h"
 #include "runtime/value/tensor_list.h"
 
@@ -123,7 +124,7 @@ status dataset_copy(const struct dataset *dataset, struct dataset **out) {
   return OK;
 }
 
-status host_dataset(struct host_call *call) {
+static status make_dataset(struct host_call *call, struct dataset **out) {
   struct dataset *dataset;
   TRY(dataset_create(call->input_count, &dataset));
   dataset->kind = dataset_kind_find(program_text(call->program, call->instr->tf_op));
@@ -137,7 +138,36 @@ status host_dataset(struct host_call *call) {
   if (result == OK && dataset->kind->check)
     result = dataset->kind->check(dataset);
   if (result == OK)
-    result = dataset_handle(dataset, &call->outputs[0]);
+    *out = dataset;
+  else
+    dataset_release(dataset);
+  return result;
+}
+
+/* A dataset that the graph makes once, when it is loaded: how often it was read and what it cached stay from step to step. */
+struct kept_dataset {
+  struct resource resource;
+  struct dataset *dataset;
+};
+
+static status kept_init(struct resource *resource, void *call) { return make_dataset(call, &((struct kept_dataset *)resource)->dataset); }
+
+static void kept_destroy(struct resource *resource) { dataset_release(((struct kept_dataset *)resource)->dataset); }
+
+static const struct resource_maker kept_maker = {"dataset", sizeof(struct kept_dataset), kept_init, kept_destroy};
+
+static status keep_dataset(struct host_call *call, struct dataset **out) {
+  struct resource *resource;
+  bool is_new;
+  TRY(host_get_resource(call, &kept_maker, call, &is_new, &resource));
+  *out = dataset_retain(((struct kept_dataset *)resource)->dataset);
+  return OK;
+}
+
+status host_dataset(struct host_call *call) {
+  struct dataset *dataset;
+  TRY(host_attr_int(call, "kept", 0) ? keep_dataset(call, &dataset) : make_dataset(call, &dataset));
+  status result = dataset_handle(dataset, &call->outputs[0]);
   if (result != OK)
     dataset_release(dataset);
   return result;

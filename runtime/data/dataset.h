@@ -5,8 +5,8 @@
  * other. Functions of the graph (of map, filter ...) are parts that the instruction names which asks for the next element, found by the
  * name of the dataset's node; each call has a frame of its own. Elements come in TensorFlow's deterministic order.
  *
- * Threads: datasets never change; a cursor is used by one thread at a time. A cursor below one that reads ahead (read_ahead.h) belongs to
- * the latter's worker.
+ * Threads: of a dataset only `passes` and `cache` change; a cursor is used by one thread at a time. A cursor below one that reads ahead
+ * (read_ahead.h) belongs to the latter's worker.
  */
 #ifndef TFC_RUNTIME_DATA_DATASET_H
 #define TFC_RUNTIME_DATA_DATASET_H

@@ -115,6 +115,14 @@ bool dataset_hands_on(const struct node *dataset) {
   return is_one_of(dataset, passing, sizeof passing / sizeof *passing);
 }
 
+/* A dataset's own graph, which a SavedModel keeps of one that an object holds, does not say the shape of what these give. */
+bool dataset_gives_scalars(const struct node *dataset) {
+  static const char *const scalars[] = {"TextLineDataset", "TFRecordDataset",          "TFRecordDatasetV2",
+                                        "RangeDataset",    "FixedLengthRecordDataset", "FixedLengthRecordDatasetV2",
+                                        "RandomDataset",   "RandomDatasetV2"};
+  return is_one_of(dataset, scalars, sizeof scalars / sizeof *scalars);
+}
+
 /* Behind datasets that hand elements on, and functions that hand the component through. */
 const struct node *dataset_component_maker(struct op_call *c, const struct node *dataset, uint32_t i) {
   for (int step = 0; step < 32; step++) {

@@ -80,6 +80,8 @@ static int made_rank(struct op_call *c, const struct node *dataset, uint32_t i) 
     if (dataset_spec(dataset, &types, &shapes) && i < shapes->list.count && !shapes->list.items[i].shape.unknown_rank)
       return shapes->list.items[i].shape.rank + more;
   }
+  if (dataset && dataset_gives_scalars(dataset))
+    return more;
   bool scans = dataset && is_op(dataset, "ScanDataset");
   const struct attr_value *states = scans ? node_attr(dataset, "Tstate") : NULL;
   for (uint32_t k = 0; all && dataset && (scans || dataset_mapping(dataset)) && k < all->list.count; k++)
@@ -313,6 +315,17 @@ static void note_files(struct op_call *c, struct flow_node *n) {
   map_deinit(&seen);
 }
 
+/* Seeds or a cache whose handle is a constant belong to a dataset that an object of the graph holds: it is made when that is loaded. */
+static void note_kept(struct op_call *c, struct flow_node *n) {
+  for (uint32_t i = 0; i < c->in_count; i++) {
+    const struct flow_value *in = c->in[i].value ? op_value(c, c->in[i].value) : NULL;
+    if (in && in->dtype == DTYPE_RESOURCE && in->data) {
+      op_host_add_attr(c, n, "kept", (struct attr_value){.kind = ATTR_INT, .i = 1});
+      return;
+    }
+  }
+}
+
 status build_dataset(struct op_call *c) {
   struct flow_node *n = op_emit(c, FLOW_HOST, false);
   n->host = c->node->op;
@@ -322,6 +335,7 @@ status build_dataset(struct op_call *c) {
   op_host_attrs(c, n);
   add_captures(c, n);
   note_files(c, n);
+  note_kept(c, n);
   TRY(add_result_count(c, n, "init_func", "states"));
   TRY(add_result_count(c, n, "map_func", "mapped"));
   c->out[0] = (struct bound){.value = op_add_output(c, n, DTYPE_VARIANT, 0, NULL), .maker = c->node};
