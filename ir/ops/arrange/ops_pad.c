@@ -121,7 +121,7 @@ static status check_mirror(struct op_call *c, value_id paddings, int rank, const
       expr_id n = kb_dim(&guard, dims[d]), pad = kb_element(&guard, paddings, 2 * d + side), zero = kb_int(&guard, 0);
       expr_id fits = kb_le(&guard, kb_add(&guard, pad, kb_int(&guard, offset)), n);
       kb_check(&guard, kb_le(&guard, zero, pad), INVALID_ARGUMENT, "paddings must be non-negative: %d", pad, NO_EXPR);
-      kb_check(&guard, kb_or(&guard, kb_eq(&guard, pad, zero), fits), INVALID_ARGUMENT,
+      kb_check(&guard, fits, INVALID_ARGUMENT,
                offset ? "paddings must be less than the dimension size: %d not less than %d"
                       : "paddings must be no greater than the dimension size: %d greater than %d",
                pad, n);
