@@ -26,12 +26,16 @@ static status finish_level(struct kb *kb, struct level *l, uint32_t parent, uint
   return op_bound_dims(c, v, 1, &l->longest);
 }
 
+static status require_split(struct op_call *c, value_id splits) {
+  return op_require_le(c, op_dim(c, 1), op_value(c, splits)->dims[0], "ragged splits need at least %d element, not %d");
+}
+
 /* splits [rows + 1]: row r has the children splits[r] .. splits[r + 1]. */
 static status level_of_splits(struct op_call *c, value_id splits, dim children, struct level *l) {
   struct flow_value s = *op_value(c, splits);
   if (s.rank != 1)
     return fail(INVALID_ARGUMENT, "ragged splits must be a vector, not of shape %s", op_shape_text(c, s.rank, s.dims));
-  TRY(op_require_le(c, op_dim(c, 1), s.dims[0], "ragged splits need at least %d element, not %d"));
+  TRY(require_split(c, splits));
   l->rows = dim_sub(op_dims(c), s.dims[0], op_dim(c, 1));
   l->children = children;
   struct kb kb;
@@ -85,21 +89,55 @@ static status level_of_rowids(struct op_call *c, value_id rowids, dim rows, stru
   return finish_level(&kb, l, parent, place, longest);
 }
 
-/* Nested splits from input `first` on, `count` of them, around values with `total` rows. */
-static status nested_levels(struct op_call *c, uint32_t first, int count, dim total, struct level *levels) {
-  if (count < 1 || count > LEVELS_MAX)
-    return fail(UNIMPLEMENTED, "%d ragged dimensions", count);
-  value_id splits[LEVELS_MAX];
+struct partition {
+  value_id v; /* splits, or else rowids */
+  bool is_splits;
+};
+
+/* What splits end with: the only word of how many rows a partition behind them has that is written as rowids. */
+static status splits_end(struct op_call *c, value_id splits, dim *end) {
+  TRY(require_split(c, splits));
+  struct kb kb;
+  kb_begin(&kb, c, DTYPE_INT64);
+  uint32_t out = kb_out(&kb, DTYPE_INT64, 0, NULL);
+  expr_id last = kb_dim(&kb, dim_sub(op_dims(c), op_value(c, splits)->dims[0], op_dim(c, 1)));
+  kb_store(&kb, out, NULL, kb_load(&kb, kb_in(&kb, splits), &last));
+  value_id v = kb_value(&kb, out);
+  TRY(kb_finish_guarded(&kb));
+  return op_bound_dims(c, v, 1, end);
+}
+
+/* Nested partitions around values with `total` rows; `rows`: of the first, where that has rowids. */
+static status nested_levels(struct op_call *c, const struct partition *p, int count, dim rows, dim total, struct level *levels) {
   for (int i = 0; i < count; i++) {
-    TRY(op_input(c, first + (uint32_t)i, &splits[i]));
-    if (op_value(c, splits[i])->rank != 1)
-      return fail(INVALID_ARGUMENT, "ragged splits must be vectors");
-  }
-  for (int i = 0; i < count; i++) {
-    dim children = i + 1 < count ? dim_sub(op_dims(c), op_value(c, splits[i + 1])->dims[0], op_dim(c, 1)) : total;
-    TRY(level_of_splits(c, splits[i], children, &levels[i]));
+    const struct partition *next = i + 1 < count ? &p[i + 1] : NULL;
+    dim children = total;
+    if (next && next->is_splits)
+      children = dim_sub(op_dims(c), op_value(c, next->v)->dims[0], op_dim(c, 1));
+    else if (next && p[i].is_splits)
+      TRY(splits_end(c, p[i].v, &children));
+    TRY(p[i].is_splits ? level_of_splits(c, p[i].v, children, &levels[i]) : level_of_rowids(c, p[i].v, rows, &levels[i]));
+    if (!p[i].is_splits && (!next || next->is_splits))
+      TRY(op_equal_dims(c, levels[i].children, children, "the number of rowids and of what they partition"));
+    rows = levels[i].children;
   }
   return OK;
+}
+
+static status take_partition(struct op_call *c, uint32_t input, bool is_splits, struct partition *out) {
+  *out = (struct partition){.is_splits = is_splits};
+  TRY(op_input(c, input, &out->v));
+  return op_value(c, out->v)->rank == 1 ? OK : fail(INVALID_ARGUMENT, "ragged %s must be vectors", is_splits ? "splits" : "rowids");
+}
+
+/* Nested splits from input `first` on, `count` of them. */
+static status nested_splits(struct op_call *c, uint32_t first, int count, dim total, struct level *levels) {
+  struct partition p[LEVELS_MAX];
+  if (count < 1 || count > LEVELS_MAX)
+    return fail(UNIMPLEMENTED, "%d ragged dimensions", count);
+  for (int i = 0; i < count; i++)
+    TRY(take_partition(c, first + (uint32_t)i, true, &p[i]));
+  return nested_levels(c, p, count, NO_DIM, total, levels);
 }
 
 /* index[0 .. count]: the places of value v, from the outermost row in. */
@@ -121,7 +159,7 @@ status build_ragged_to_sparse(struct op_call *c) {
   struct flow_value x = *op_value(c, v);
   if (x.rank < 1)
     return fail(INVALID_ARGUMENT, "rt_dense_values must have rank 1 at least");
-  TRY(nested_levels(c, 0, count, x.dims[0], levels));
+  TRY(nested_splits(c, 0, count, x.dims[0], levels));
   int rank = count + x.rank;
   if (rank > LIMIT_RANK)
     return fail(UNIMPLEMENTED, "a sparse tensor of rank %d", rank);
@@ -168,31 +206,27 @@ static const char *partition_type(const struct op_call *c, uint32_t i) {
 
 static status read_partitions(struct op_call *c, struct dense *d) {
   uint32_t first = op_arg_index(c, "row_partition_tensors"), given = c->in_count - first;
-  dim total = op_value(c, d->values)->dims[0];
+  struct partition p[LEVELS_MAX];
+  dim rows = NO_DIM;
   if (given < 1)
     return fail(INVALID_ARGUMENT, "row_partition_types must not be empty");
-  if (strcmp(partition_type(c, 0), "ROW_SPLITS") == 0) {
-    for (uint32_t i = 1; i < given; i++)
-      if (strcmp(partition_type(c, i), "ROW_SPLITS") != 0)
-        return fail(UNIMPLEMENTED, "row partition '%s' after ROW_SPLITS", partition_type(c, i));
-    d->count = (int)given;
-    return nested_levels(c, first, d->count, total, d->levels);
+  bool is_sized = strcmp(partition_type(c, 0), "FIRST_DIM_SIZE") == 0;
+  if (given <= is_sized || given - is_sized > LEVELS_MAX || (!is_sized && strcmp(partition_type(c, 0), "ROW_SPLITS") != 0))
+    return fail(UNIMPLEMENTED, "%u row partitions that begin with '%s'", given, partition_type(c, 0));
+  if (is_sized) {
+    value_id v;
+    TRY(op_input(c, first, &v));
+    TRY(op_bound_dims(c, v, 1, &rows));
   }
-  if (strcmp(partition_type(c, 0), "FIRST_DIM_SIZE") != 0 || given < 2 || given > LEVELS_MAX)
-    return fail(UNIMPLEMENTED, "row partitions that begin with '%s'", partition_type(c, 0));
-  value_id v;
-  dim rows;
-  TRY(op_input(c, first, &v));
-  TRY(op_bound_dims(c, v, 1, &rows));
-  d->count = (int)given - 1;
-  for (uint32_t i = 1; i < given; i++) {
-    if (strcmp(partition_type(c, i), "VALUE_ROWIDS") != 0)
-      return fail(UNIMPLEMENTED, "row partition '%s' after FIRST_DIM_SIZE", partition_type(c, i));
-    TRY(op_input(c, first + i, &v));
-    TRY(level_of_rowids(c, v, rows, &d->levels[i - 1]));
-    rows = d->levels[i - 1].children;
+  d->count = (int)given - is_sized;
+  for (uint32_t i = is_sized; i < given; i++) {
+    bool is_splits = strcmp(partition_type(c, i), "ROW_SPLITS") == 0;
+    if (!is_splits && strcmp(partition_type(c, i), "VALUE_ROWIDS") != 0)
+      return fail(UNIMPLEMENTED, "row partition '%s' after '%s'", partition_type(c, i), partition_type(c, i - 1));
+    TRY(take_partition(c, first + i, is_splits, &p[i - is_sized]));
   }
-  return op_equal_dims(c, rows, total, "the number of rowids and of values");
+  TRY(nested_levels(c, p, d->count, rows, op_value(c, d->values)->dims[0], d->levels));
+  return is_sized && p[0].is_splits ? op_equal_dims(c, d->levels[0].rows, rows, "the first dimension and the rows of the splits") : OK;
 }
 
 /* What the shape input leaves open (-1, or a scalar) comes from the values. */
