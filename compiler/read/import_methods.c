@@ -49,12 +49,70 @@ static void walk_dict(struct walk *w, const Tensorflow__StructuredDict *dict, co
   vec_free(&sorted);
 }
 
+/* A tensor of a composite one, `part` its place there: arguments have the function's own names for them. */
+static void add_part(struct walk *w, const char *key, const char *part, struct attr_shape shape) {
+  const char *name = arena_printf(w->arena, "%s_%s", *key ? key : "output_0", part);
+  vec_push(&w->ports, (struct structured_port){w->of_results ? name : "", shape});
+}
+
+static struct attr_shape shape_of(struct walk *w, int rank, int64_t outer, int64_t inner) {
+  int64_t *dims = ARENA_ARRAY(w->arena, int64_t, 2);
+  dims[0] = outer;
+  dims[1] = inner;
+  return (struct attr_shape){.rank = rank, .dims = dims};
+}
+
+static void add_sparse(struct walk *w, struct attr_shape dense, const char *key) {
+  int64_t rank = dense.unknown_rank ? -1 : dense.rank;
+  add_part(w, key, "indices", shape_of(w, 2, -1, rank));
+  add_part(w, key, "values", shape_of(w, 1, -1, -1));
+  add_part(w, key, "dense_shape", shape_of(w, 1, rank, -1));
+}
+
+/* Its values are behind the ragged dimensions; then come the splits of these, the outermost first. */
+static void add_ragged(struct walk *w, struct attr_shape shape, int64_t ragged_rank, const char *key) {
+  struct attr_shape values = shape;
+  if (!shape.unknown_rank && ragged_rank > 0) {
+    int64_t *dims = arena_copy(w->arena, shape.dims + ragged_rank, (size_t)(shape.rank - ragged_rank) * sizeof *dims);
+    dims[0] = -1;
+    values = (struct attr_shape){.rank = shape.rank - (int)ragged_rank, .dims = dims};
+  }
+  add_part(w, key, "values", values);
+  for (int64_t i = 0; i < ragged_rank; i++) {
+    bool is_counted = i == 0 && !shape.unknown_rank && shape.dims[0] >= 0;
+    add_part(w, key, arena_printf(w->arena, "row_splits_%lld", (long long)i), shape_of(w, 1, is_counted ? shape.dims[0] + 1 : -1, -1));
+  }
+}
+
+/* Sparse tensors: shape and dtype; ragged ones: shape, dtype, ragged rank and the dtype of splits. */
+enum { SPARSE_TENSOR_SPEC = 1, RAGGED_TENSOR_SPEC = 3 };
+
+static bool walk_composite(struct walk *w, const Tensorflow__TypeSpecProto *spec, const char *key) {
+  const structured *state = spec->type_state;
+  bool is_tuple = state && state->kind_case == TENSORFLOW__STRUCTURED_VALUE__KIND_TUPLE_VALUE;
+  const Tensorflow__StructuredList *fields = is_tuple ? state->tuple_value : NULL;
+  struct attr_value shape = {0};
+  if (!fields || !fields->n_values || fields->values[0]->kind_case != TENSORFLOW__STRUCTURED_VALUE__KIND_TENSOR_SHAPE_VALUE)
+    return false;
+  import_shape(fields->values[0]->tensor_shape_value, w->arena, &shape);
+  if (spec->type_spec_class == SPARSE_TENSOR_SPEC) {
+    add_sparse(w, shape.shape, key);
+    return true;
+  }
+  bool has_rank = fields->n_values == 4 && fields->values[2]->kind_case == TENSORFLOW__STRUCTURED_VALUE__KIND_INT64_VALUE;
+  int64_t rank = has_rank ? fields->values[2]->int64_value : -1, most = shape.shape.unknown_rank ? LIMIT_RANK : shape.shape.rank - 1;
+  if (spec->type_spec_class != RAGGED_TENSOR_SPEC || rank < 0 || rank > most)
+    return false;
+  add_ragged(w, shape.shape, rank, key);
+  return true;
+}
+
 static void walk_value(struct walk *w, const structured *value, const char *key, int depth) {
   if (!value || depth > LIMIT_NESTING)
     return;
   switch (value->kind_case) {
   case TENSORFLOW__STRUCTURED_VALUE__KIND_BOOL_VALUE: w->flagged = w->flagged || value->bool_value; break;
-  case TENSORFLOW__STRUCTURED_VALUE__KIND_TYPE_SPEC_VALUE: w->opaque = true; break;
+  case TENSORFLOW__STRUCTURED_VALUE__KIND_TYPE_SPEC_VALUE: w->opaque = !walk_composite(w, value->type_spec_value, key) || w->opaque; break;
   case TENSORFLOW__STRUCTURED_VALUE__KIND_TENSOR_SPEC_VALUE: add_spec(w, value->tensor_spec_value, *key ? key : "output_0"); break;
   case TENSORFLOW__STRUCTURED_VALUE__KIND_BOUNDED_TENSOR_SPEC_VALUE:
     add_spec(w, value->bounded_tensor_spec_value, *key ? key : "output_0");
