@@ -37,6 +37,7 @@ struct build_runner {
 
 struct build_options {
   const char *graph_path, *cluster_path, *output_dir;
+  const char *tags;      /* of a SavedModel's graph, or NULL */
   const char *replicate; /* a job, or NULL */
   const char *strategy;  /* NULL, or as in the contract; what it means is build.strategy */
   const char *cpu, *gpu;

@@ -204,6 +204,8 @@ status command_show(struct build *b) {
   TRY(pass_read(b));
   TRY(registry_check(b->model.graph));
   printf("%s: %u nodes, %u functions\n", b->options.graph_path, b->model.graph->nodes.count, b->model.graph->functions.count);
+  if (b->model.tag_sets)
+    printf("graphs, by their tags (--tags): %s\n", b->model.tag_sets);
   TRY(pass_methods(b));
   status resolved = entries_resolve(b);
   const char *why = resolved == OK ? "" : arena_strdup(&b->arena, status_text());

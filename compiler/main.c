@@ -34,6 +34,7 @@ static const char usage[] =
   "  -o DIR                where the executables go (tfc-out)\n"
   "  --entry SPEC          'NAME: FEEDS -> FETCHES | TARGETS': one Session.run call, compiled; a feed or fetch is\n"
   "                        TENSOR or KEY=TENSOR; `tfc show GRAPH` lists those that are made without this option\n"
+  "  --tags T,T            of a SavedModel of several graphs the one with these tags (serve, else the first)\n"
   "  --replicate JOB       every task of JOB gets its own copy of the work placed there\n"
   "  --strategy S          ps-async, ps-sync or allreduce: a graph for one machine becomes the cluster's\n"
   "  --soft-placement      ops without a kernel on the wanted device go to the CPU\n"
@@ -68,6 +69,7 @@ enum long_option {
   O_ENTRY,
   O_REPLICATE,
   O_STRATEGY,
+  O_TAGS,
   O_SOFT,
   O_LOG,
   O_GPU,
@@ -84,6 +86,7 @@ static const struct option options[] = {{"cluster", required_argument, NULL, O_C
                                         {"entry", required_argument, NULL, O_ENTRY},
                                         {"replicate", required_argument, NULL, O_REPLICATE},
                                         {"strategy", required_argument, NULL, O_STRATEGY},
+                                        {"tags", required_argument, NULL, O_TAGS},
                                         {"soft-placement", no_argument, NULL, O_SOFT},
                                         {"log-device-placement", no_argument, NULL, O_LOG},
                                         {"gpu", required_argument, NULL, O_GPU},
@@ -143,6 +146,7 @@ static int parse_options(int argc, char **argv, struct build_options *o) {
     case O_ENTRY: vec_push(&o->entries, optarg); break;
     case O_REPLICATE: o->replicate = optarg; break;
     case O_STRATEGY: o->strategy = optarg; break;
+    case O_TAGS: o->tags = optarg; break;
     case O_SOFT: o->soft_placement = true; break;
     case O_LOG: o->log_device_placement = true; break;
     case O_GPU: o->gpu = strcmp(optarg, "none") == 0 ? NULL : optarg; break;

@@ -17,6 +17,7 @@
 #include "ir/graph/registry.h"
 
 status pass_read(struct build *b) {
+  b->model.tags = b->options.tags;
   TRY(model_read(b->options.graph_path, &b->arena, &b->model));
   if (b->options.cluster_path)
     TRY(cluster_read(b->options.cluster_path, &b->arena, &b->cluster));

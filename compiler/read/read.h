@@ -5,7 +5,7 @@
 
 #include "ir/graph/graph.h"
 
-/* Reads a GraphDef (binary or text), MetaGraphDef or SavedModel folder; told apart by content. */
+/* Reads a GraphDef (binary or text), MetaGraphDef or SavedModel folder; told apart by content. `out` is empty but for its `tags`. */
 status model_read(const char *path, struct arena *arena, struct model *out);
 /* The same from bytes (no SavedModel). */
 status model_parse(const void *data, size_t size, struct arena *arena, struct model *out);

@@ -49,24 +49,66 @@ static void *proto_alloc(void *arena, size_t size) { return arena_alloc(arena, s
 
 static void proto_free(void *arena, void *p) { (void)arena, (void)p; }
 
-static const Tensorflow__MetaGraphDef *choose_meta(const Tensorflow__SavedModel *saved) {
+/* ---- the graph of a SavedModel: each has a set of tags ---- */
+
+static bool has_tag(const Tensorflow__MetaGraphDef *meta, const char *tag, size_t length) {
+  const Tensorflow__MetaInfoDef *info = meta->meta_info_def;
+  for (size_t i = 0; info && i < info->n_tags; i++)
+    if (strlen(info->tags[i]) == length && memcmp(info->tags[i], tag, length) == 0)
+      return true;
+  return false;
+}
+
+/* As TensorFlow's loader asks for it: these tags, separated by commas, and no others. */
+static bool has_tags(const Tensorflow__MetaGraphDef *meta, const char *tags) {
+  size_t count = 0;
+  for (const char *tag = tags; *tag; count++) {
+    size_t length = strcspn(tag, ",");
+    if (!has_tag(meta, tag, length))
+      return false;
+    tag += length + (tag[length] == ',');
+  }
+  return count == (meta->meta_info_def ? meta->meta_info_def->n_tags : 0);
+}
+
+static const char *tag_sets_text(const Tensorflow__SavedModel *saved, struct arena *arena) {
+  const char *text = "";
   for (size_t i = 0; i < saved->n_meta_graphs; i++) {
     const Tensorflow__MetaInfoDef *info = saved->meta_graphs[i]->meta_info_def;
+    text = arena_printf(arena, "%s%s'", text, i ? ", " : "");
     for (size_t j = 0; info && j < info->n_tags; j++)
-      if (strcmp(info->tags[j], "serve") == 0)
-        return saved->meta_graphs[i];
+      text = arena_printf(arena, "%s%s%s", text, j ? "," : "", info->tags[j]);
+    text = arena_printf(arena, "%s'", text);
   }
-  return saved->n_meta_graphs ? saved->meta_graphs[0] : NULL;
+  return text;
+}
+
+static status choose_meta(const Tensorflow__SavedModel *saved, struct arena *arena, struct model *out,
+                          const Tensorflow__MetaGraphDef **meta) {
+  *meta = NULL;
+  for (size_t i = 0; i < saved->n_meta_graphs && !*meta; i++)
+    if (out->tags ? has_tags(saved->meta_graphs[i], out->tags) : has_tag(saved->meta_graphs[i], "serve", 5))
+      *meta = saved->meta_graphs[i];
+  if (!saved->n_meta_graphs)
+    return fail(INVALID_ARGUMENT, "the SavedModel holds no MetaGraphDef");
+  const char *sets = tag_sets_text(saved, arena);
+  if (!*meta && out->tags)
+    return fail(NOT_FOUND, "no graph of the SavedModel has the tags '%s', there are: %s", out->tags, sets);
+  *meta = *meta ? *meta : saved->meta_graphs[0];
+  out->tag_sets = saved->n_meta_graphs > 1 ? sets : NULL;
+  return OK;
 }
 
 static status message_import(enum file_message kind, const void *message, struct arena *arena, struct model *out) {
   const Tensorflow__MetaGraphDef *meta = message;
   import_tensor_begin();
+  if (out->tags && kind != FILE_SAVED_MODEL)
+    return fail(INVALID_ARGUMENT, "is no SavedModel: --tags has nothing to choose from");
   if (kind == FILE_GRAPH)
     return import_graph(message, arena, &out->graph);
   if (kind == FILE_SAVED_MODEL)
-    meta = choose_meta(message);
-  return meta ? import_meta(meta, arena, out) : fail(INVALID_ARGUMENT, "the SavedModel holds no MetaGraphDef");
+    TRY(choose_meta(message, arena, out, &meta));
+  return import_meta(meta, arena, out);
 }
 
 static status wire_unpack(const ProtobufCMessageDescriptor *descriptor, const void *data, size_t size, struct arena *scratch,

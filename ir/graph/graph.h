@@ -199,7 +199,9 @@ struct model {
   VEC(struct object) objects;
   VEC(struct captures) captures;
   VEC(struct method) methods;
-  const char *sha256; /* of the file's bytes (a SavedModel: of saved_model.pb), hex */
+  const char *tags;     /* given by whoever reads it: which graph of a SavedModel, or NULL */
+  const char *tag_sets; /* those that there are, when there are several, for people; or NULL */
+  const char *sha256;   /* of the file's bytes (a SavedModel: of saved_model.pb), hex */
 };
 
 void model_deinit(struct model *model);
