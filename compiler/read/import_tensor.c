@@ -123,7 +123,20 @@ static bool is_made_anew(const Tensorflow__ResourceHandleProto *h) {
   return strstr(h->maybe_type_name, "SeedGenerator") || strstr(h->maybe_type_name, "MemoryCache");
 }
 
-/* A handle in a constant names what the writing process held; here it is 0, the handle of nothing (runtime/calls/host_iterator.c). */
+/* A handle in a constant names what the writing process held. Here it is a number made of the name, below those of all that tasks have
+ * (runtime/calls/host_iterator.c): datasets that say the same name share what it stands for. */
+static int64_t handle_of_name(const char *name) {
+  uint64_t hash = UINT64_C(0xcbf29ce484222325);
+  for (; *name; name++)
+    hash = (hash ^ (unsigned char)*name) * UINT64_C(0x100000001b3);
+  return INT64_MIN + (int64_t)(hash >> 2);
+}
+
+static void import_handles(const Tensorflow__TensorProto *t, int64_t count, int64_t *out) {
+  for (int64_t i = 0; i < count; i++)
+    out[i] = handle_of_name(t->resource_handle_val[(size_t)i < t->n_resource_handle_val ? (size_t)i : t->n_resource_handle_val - 1]->name);
+}
+
 static status check_handles(const Tensorflow__TensorProto *t) {
   bool is_known = t->dtype != DTYPE_VARIANT && (t->dtype != DTYPE_RESOURCE || (t->n_resource_handle_val && !t->tensor_content.len));
   for (size_t i = 0; is_known && t->dtype == DTYPE_RESOURCE && i < t->n_resource_handle_val; i++)
@@ -149,6 +162,8 @@ status import_tensor(const Tensorflow__TensorProto *t, struct arena *arena, cons
     TRY(import_strings(t, k->count, arena, (struct string_view *)(void *)data));
   else if (raw)
     memcpy(data, t->tensor_content.data, (size_t)bytes);
+  else if (k->dtype == DTYPE_RESOURCE)
+    import_handles(t, k->count, (int64_t *)(void *)data);
   else
     import_numbers(t, k->dtype, k->count, data);
   k->data = data;

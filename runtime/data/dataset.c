@@ -46,7 +46,7 @@ static void dataset_destroy(struct object *object) {
     tensor_release(dataset->inputs[i]);
   for (uint32_t i = 0; dataset->sources && i < dataset->source_count; i++)
     dataset_release(dataset->sources[i]);
-  dataset_cache_free(dataset->cache);
+  dataset_cache_free(dataset->own.cache);
   free(dataset->inputs);
   free(dataset->sources);
   free(dataset);
@@ -54,7 +54,10 @@ static void dataset_destroy(struct object *object) {
 
 static const struct object_kind dataset_object = {.name = "dataset", .destroy = dataset_destroy};
 
-void dataset_init(struct dataset *dataset) { object_init(&dataset->object, &dataset_object); }
+void dataset_init(struct dataset *dataset) {
+  object_init(&dataset->object, &dataset_object);
+  dataset->memory = &dataset->own;
+}
 
 struct dataset *dataset_at(const struct tensor *handles, int64_t i) {
   struct object *object = tensor_has_objects(handles) ? objects_of(handles)[i] : NULL;
@@ -124,7 +127,35 @@ status dataset_copy(const struct dataset *dataset, struct dataset **out) {
   return OK;
 }
 
-static status make_dataset(struct host_call *call, struct dataset **out) {
+/* What a dataset that the graph makes once, when it is loaded, leaves to later steps, and to others of the same handle. */
+struct kept_memory {
+  struct resource resource;
+  struct dataset_memory memory;
+};
+
+static status kept_init(struct resource *resource, void *unused) {
+  (void)resource, (void)unused;
+  return OK;
+}
+
+static void kept_destroy(struct resource *resource) { dataset_cache_free(((struct kept_memory *)resource)->memory.cache); }
+
+static const struct resource_maker kept_maker = {"dataset", sizeof(struct kept_memory), kept_init, kept_destroy};
+
+static status find_memory(const struct host_call *call, struct dataset *dataset) {
+  int64_t handle = host_attr_int(call, "kept", 0);
+  struct resource *resource;
+  bool is_new;
+  char name[32];
+  if (!handle)
+    return OK;
+  snprintf(name, sizeof name, "%lld", (long long)handle);
+  TRY(container_get(call->task->container, "tfc-datasets", name, &kept_maker, NULL, &is_new, &resource));
+  dataset->memory = &((struct kept_memory *)resource)->memory;
+  return OK;
+}
+
+status host_dataset(struct host_call *call) {
   struct dataset *dataset;
   TRY(dataset_create(call->input_count, &dataset));
   dataset->kind = dataset_kind_find(program_text(call->program, call->instr->tf_op));
@@ -138,36 +169,9 @@ static status make_dataset(struct host_call *call, struct dataset **out) {
   if (result == OK && dataset->kind->check)
     result = dataset->kind->check(dataset);
   if (result == OK)
-    *out = dataset;
-  else
-    dataset_release(dataset);
-  return result;
-}
-
-/* A dataset that the graph makes once, when it is loaded: how often it was read and what it cached stay from step to step. */
-struct kept_dataset {
-  struct resource resource;
-  struct dataset *dataset;
-};
-
-static status kept_init(struct resource *resource, void *call) { return make_dataset(call, &((struct kept_dataset *)resource)->dataset); }
-
-static void kept_destroy(struct resource *resource) { dataset_release(((struct kept_dataset *)resource)->dataset); }
-
-static const struct resource_maker kept_maker = {"dataset", sizeof(struct kept_dataset), kept_init, kept_destroy};
-
-static status keep_dataset(struct host_call *call, struct dataset **out) {
-  struct resource *resource;
-  bool is_new;
-  TRY(host_get_resource(call, &kept_maker, call, &is_new, &resource));
-  *out = dataset_retain(((struct kept_dataset *)resource)->dataset);
-  return OK;
-}
-
-status host_dataset(struct host_call *call) {
-  struct dataset *dataset;
-  TRY(host_attr_int(call, "kept", 0) ? keep_dataset(call, &dataset) : make_dataset(call, &dataset));
-  status result = dataset_handle(dataset, &call->outputs[0]);
+    result = find_memory(call, dataset);
+  if (result == OK)
+    result = dataset_handle(dataset, &call->outputs[0]);
   if (result != OK)
     dataset_release(dataset);
   return result;

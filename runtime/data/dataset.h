@@ -5,7 +5,7 @@
  * other. Functions of the graph (of map, filter ...) are parts that the instruction names which asks for the next element, found by the
  * name of the dataset's node; each call has a frame of its own. Elements come in TensorFlow's deterministic order.
  *
- * Threads: of a dataset only `passes` and `cache` change; a cursor is used by one thread at a time. A cursor below one that reads ahead
+ * Threads: of a dataset only its memory changes; a cursor is used by one thread at a time. A cursor below one that reads ahead
  * (read_ahead.h) belongs to the latter's worker.
  */
 #ifndef TFC_RUNTIME_DATA_DATASET_H
@@ -46,6 +46,12 @@ struct dataset_kind {
   bool (*has_places)(const struct dataset *dataset);
 };
 
+/* What a pass leaves to later ones. */
+struct dataset_memory {
+  atomic_uint passes;          /* SHUFFLE, RANDOM: passes begun, each with seeds of its own */
+  struct dataset_cache *cache; /* CACHE: once it is complete */
+};
+
 struct dataset {
   struct object object; /* its handle is a scalar that holds it, so that tensors of datasets are tensors of objects */
   const struct dataset_kind *kind;
@@ -53,8 +59,7 @@ struct dataset {
   struct tensor **inputs; /* all but datasets */
   struct dataset **sources;
   uint32_t input_count, source_count, component_count;
-  atomic_uint passes;          /* SHUFFLE, RANDOM: passes begun, each with seeds of its own */
-  struct dataset_cache *cache; /* CACHE: once it is complete */
+  struct dataset_memory own, *memory; /* its own, or that of all datasets of the same handle */
 };
 
 struct cursor {

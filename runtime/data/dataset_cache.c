@@ -17,7 +17,7 @@ struct cache_state {
   bool decided, reads;
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of every dataset's `cache` */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of every `cache` */
 
 void dataset_cache_free(struct dataset_cache *cache) {
   if (!cache)
@@ -43,9 +43,9 @@ static status cache_complete(struct cursor *c) {
     vec_push(&cache->tensors, s->kept.items[i]);
   s->kept.count = 0;
   pthread_mutex_lock(&lock);
-  bool is_first = c->dataset->cache == NULL;
+  bool is_first = c->dataset->memory->cache == NULL;
   if (is_first)
-    c->dataset->cache = cache;
+    c->dataset->memory->cache = cache;
   pthread_mutex_unlock(&lock);
   if (!is_first)
     dataset_cache_free(cache);
@@ -57,14 +57,14 @@ static status cache_next(struct cursor *c, const struct dataset_run *run, struct
   uint32_t count = c->dataset->component_count;
   if (!s->decided) {
     pthread_mutex_lock(&lock);
-    s->reads = c->dataset->cache != NULL;
+    s->reads = c->dataset->memory->cache != NULL;
     pthread_mutex_unlock(&lock);
     s->decided = true;
   }
   if (s->reads) {
-    *end = s->at >= c->dataset->cache->tensors.count;
+    *end = s->at >= c->dataset->memory->cache->tensors.count;
     for (uint32_t i = 0; !*end && i < count; i++)
-      out[i] = tensor_retain(c->dataset->cache->tensors.items[s->at++]);
+      out[i] = tensor_retain(c->dataset->memory->cache->tensors.items[s->at++]);
     return OK;
   }
   TRY(cursor_source_next(c, 0, run, out, end));

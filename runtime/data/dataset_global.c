@@ -101,7 +101,7 @@ static void draw_keys(struct cursor *c) {
     return;
   struct philox random;
   philox_seed(&random, seed, seed2);
-  philox_skip(&random, 4 * (uint64_t)atomic_fetch_add(&c->dataset->passes, 1));
+  philox_skip(&random, 4 * (uint64_t)atomic_fetch_add(&c->dataset->memory->passes, 1));
   for (int i = 0; i < 3; i++)
     s->keys[i] = philox_next(&random);
 }

@@ -14,7 +14,7 @@ static void draw_seeds(struct dataset *d, bool reshuffle, int64_t seed, int64_t 
   philox_seed(out, (uint64_t)seed, (uint64_t)seed2);
   if (!reshuffle)
     return;
-  philox_skip(out, 2 * (uint64_t)atomic_fetch_add(&d->passes, 1));
+  philox_skip(out, 2 * (uint64_t)atomic_fetch_add(&d->memory->passes, 1));
   uint64_t next = philox_next(out), next2 = philox_next(out);
   philox_seed(out, next, next2);
 }

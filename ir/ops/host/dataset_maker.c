@@ -109,10 +109,16 @@ int dataset_handed_result(struct op_call *c, const struct node *dataset, const s
 }
 
 bool dataset_hands_on(const struct node *dataset) {
-  static const char *const passing[] = {"TakeDataset",    "SkipDataset",    "RepeatDataset",  "PrefetchDataset", "ShuffleDatasetV3",
-                                        "ShuffleDataset", "FilterDataset",  "OptionsDataset", "CacheDatasetV2",  "CacheDataset",
-                                        "ShardDataset",   "BatchDatasetV2", "UnbatchDataset"};
+  static const char *const passing[] = {
+    "TakeDataset",      "SkipDataset",         "RepeatDataset",    "PrefetchDataset",          "ShuffleDatasetV3",
+    "ShuffleDataset",   "FilterDataset",       "OptionsDataset",   "CacheDatasetV2",           "CacheDataset",
+    "ShardDataset",     "BatchDatasetV2",      "UnbatchDataset",   "ConcatenateDataset",       "UniqueDataset",
+    "TakeWhileDataset", "IgnoreErrorsDataset", "RebatchDatasetV2", "AssertCardinalityDataset", "DirectedInterleaveDataset"};
   return is_one_of(dataset, passing, sizeof passing / sizeof *passing);
+}
+
+const struct node *dataset_handed(struct op_call *c, const struct node *dataset) {
+  return dataset_maker(c, dataset, is_op(dataset, "DirectedInterleaveDataset"));
 }
 
 /* A dataset's own graph, which a SavedModel keeps of one that an object holds, does not say the shape of what these give. */
@@ -127,7 +133,7 @@ bool dataset_gives_scalars(const struct node *dataset) {
 const struct node *dataset_component_maker(struct op_call *c, const struct node *dataset, uint32_t i) {
   for (int step = 0; step < 32; step++) {
     const struct attr_func *func = dataset_mapping(dataset);
-    const struct node *source = func || dataset_hands_on(dataset) ? dataset_maker(c, dataset, 0) : NULL;
+    const struct node *source = func ? dataset_maker(c, dataset, 0) : dataset_hands_on(dataset) ? dataset_handed(c, dataset) : NULL;
     if (!source)
       break;
     int rank, argument = func ? dataset_handed_result(c, dataset, func, i, &rank) : (int)i;

@@ -28,6 +28,8 @@ const struct attr_func *dataset_mapping(const struct node *dataset);
 int dataset_handed_result(struct op_call *c, const struct node *dataset, const struct attr_func *func, uint32_t i, int *rank);
 /* Datasets that only choose among elements, and those that put them together or take them apart. */
 bool dataset_hands_on(const struct node *dataset);
+/* The one whose elements these are, of several the first. */
+const struct node *dataset_handed(struct op_call *c, const struct node *dataset);
 bool dataset_gives_scalars(const struct node *dataset); /* whatever its attributes say */
 
 /* ---- variants: sparse and ragged tensors, whose rank the graph does not say (dataset_rank.c) ---- */

@@ -55,7 +55,7 @@ static const struct node *inside(struct walk *w, const struct node *dataset, uin
     } else if (is_op(dataset, "WindowDataset")) {
       return dataset_maker(w->c, dataset, 0);
     } else {
-      dataset = dataset_hands_on(dataset) ? dataset_maker(w->c, dataset, 0) : NULL;
+      dataset = dataset_hands_on(dataset) ? dataset_handed(w->c, dataset) : NULL;
     }
   }
   return NULL;

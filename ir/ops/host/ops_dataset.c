@@ -76,7 +76,7 @@ static int made_rank(struct op_call *c, const struct node *dataset, uint32_t i) 
   int more = 0;
   for (int step = 0; dataset && dataset_hands_on(dataset) && step < 32; step++) {
     more += is_op(dataset, "BatchDatasetV2") - is_op(dataset, "UnbatchDataset");
-    dataset = dataset_maker(c, dataset, 0);
+    dataset = dataset_handed(c, dataset);
     if (dataset_spec(dataset, &types, &shapes) && i < shapes->list.count && !shapes->list.items[i].shape.unknown_rank)
       return shapes->list.items[i].shape.rank + more;
   }
@@ -315,12 +315,13 @@ static void note_files(struct op_call *c, struct flow_node *n) {
   map_deinit(&seen);
 }
 
-/* Seeds or a cache whose handle is a constant belong to a dataset that an object of the graph holds: it is made when that is loaded. */
+/* Seeds or a cache whose handle is a constant belong to a dataset that an object of the graph holds: it is made when that is loaded, and
+ * others that were made of it have the same handle. */
 static void note_kept(struct op_call *c, struct flow_node *n) {
   for (uint32_t i = 0; i < c->in_count; i++) {
     const struct flow_value *in = c->in[i].value ? op_value(c, c->in[i].value) : NULL;
     if (in && in->dtype == DTYPE_RESOURCE && in->data) {
-      op_host_add_attr(c, n, "kept", (struct attr_value){.kind = ATTR_INT, .i = 1});
+      op_host_add_attr(c, n, "kept", (struct attr_value){.kind = ATTR_INT, .i = *(const int64_t *)in->data});
       return;
     }
   }
