@@ -40,6 +40,7 @@ struct dataset_kind {
   int64_t (*size)(const struct dataset *dataset); /* how many elements (dataset_size); NULL: unknown */
   /* how many rows its elements are asked to have, as far as TensorFlow looks for it; NULL: unknown */
   int64_t (*batch)(const struct dataset *dataset);
+  bool draws;                                 /* seeds, when a pass begins */
   uint32_t traits;                            /* bits of its file: how it differs from its neighbours */
   status (*rewrite)(struct dataset *dataset); /* changes its sources when it is made, before the check; NULL: they stay */
   /* Whether an element can be reached by its place where those of the sources can (global shuffle); NULL: not. */
@@ -105,6 +106,7 @@ int64_t dataset_batch_finalized(const struct dataset *dataset); /* of its source
 /* For a kind's `has_places`. */
 bool dataset_has_places(const struct dataset *dataset);
 bool dataset_places_kept(const struct dataset *dataset); /* so, if its attribute preserve_cardinality says so */
+bool dataset_is_cached(const struct dataset *dataset);   /* a pass needs no source */
 void dataset_cache_free(struct dataset_cache *cache);    /* accepts NULL */
 
 /* At the first element. */

@@ -27,6 +27,13 @@ void dataset_cache_free(struct dataset_cache *cache) {
   free(cache);
 }
 
+bool dataset_is_cached(const struct dataset *dataset) {
+  pthread_mutex_lock(&lock);
+  bool is_cached = dataset->memory->cache != NULL;
+  pthread_mutex_unlock(&lock);
+  return is_cached;
+}
+
 static void cache_stop(struct cursor *c) {
   struct cache_state *s = c->state;
   element_release(s->kept.items, s->kept.count);
@@ -56,9 +63,7 @@ static status cache_next(struct cursor *c, const struct dataset_run *run, struct
   struct cache_state *s = c->state;
   uint32_t count = c->dataset->component_count;
   if (!s->decided) {
-    pthread_mutex_lock(&lock);
-    s->reads = c->dataset->memory->cache != NULL;
-    pthread_mutex_unlock(&lock);
+    s->reads = dataset_is_cached(c->dataset);
     s->decided = true;
   }
   if (s->reads) {

@@ -53,6 +53,15 @@ struct repeat_state {
   bool had_element;
 };
 
+/* Behind the last round TensorFlow makes an iterator for one more, which nobody reads: what draws seeds when a pass begins has done so. */
+static void begin_unread(const struct dataset *d) {
+  bool has_turns = strcmp(d->kind->op, "ConcatenateDataset") == 0; /* its second source begins when the first is over */
+  if (d->kind->draws)
+    atomic_fetch_add(&d->memory->passes, 1);
+  for (uint32_t i = 0; !d->kind->draws && !dataset_is_cached(d) && i < d->source_count && (i == 0 || !has_turns); i++)
+    begin_unread(d->sources[i]);
+}
+
 static status repeat_next(struct cursor *c, const struct dataset_run *run, struct tensor **out, bool *end) {
   struct repeat_state *s = c->state;
   int64_t count;
@@ -69,6 +78,8 @@ static status repeat_next(struct cursor *c, const struct dataset_run *run, struc
     cursor_destroy(c->sources[0]);
     c->sources[0] = NULL;
     s->rounds++;
+    if (s->rounds == count)
+      begin_unread(c->dataset->sources[0]);
     if (!s->had_element && count < 0)
       return OK;
     s->had_element = false;

@@ -195,7 +195,7 @@ static int64_t random_size(const struct dataset *d) {
 #define SHUFFLE(op, how_many, has)                                                                                                   \
   {                                                                                                                                  \
     op, sizeof(struct shuffle_state), shuffle_next, shuffle_stop, shuffle_check, .size = how_many, .batch = dataset_batch_of_source, \
-                                                                                 .traits = has                                       \
+                                                                                 .draws = true, .traits = has                        \
   }
 
 const struct dataset_kind dataset_shuffles[] = {
@@ -204,7 +204,7 @@ const struct dataset_kind dataset_shuffles[] = {
   SHUFFLE("ShuffleDatasetV3", dataset_size_of_source, HAS_SEEDS),
   SHUFFLE("ShuffleAndRepeatDataset", repeated_size, HAS_SEEDS | HAS_COUNT),
   SHUFFLE("ShuffleAndRepeatDatasetV2", repeated_size, HAS_SEEDS | HAS_COUNT),
-  {"RandomDataset", sizeof(struct random_state), random_next, NULL, random_check, .size = random_size},
-  {"RandomDatasetV2", sizeof(struct random_state), random_next, NULL, random_check, .size = random_size},
+  {"RandomDataset", sizeof(struct random_state), random_next, NULL, random_check, .size = random_size, .draws = true},
+  {"RandomDatasetV2", sizeof(struct random_state), random_next, NULL, random_check, .size = random_size, .draws = true},
   {0},
 };
