@@ -42,7 +42,7 @@ static void open_place(struct place *p, bool is_elastic) {
   assert_int_equal(container_create(&p->container), OK);
   assert_int_equal(hall_create(&p->hall), OK);
   hall_set_peers(p->hall, &(struct hall_peers){p, missing_ms, describe, send_nothing, 1000, is_elastic, 0});
-  struct meeting_spec spec = {p->hall, seats, holders, DRIVERS, 1, false};
+  struct meeting_spec spec = {p->hall, seats, holders, DRIVERS, 1, false, false};
   assert_int_equal(container_get(p->container, "", "train", &meeting_maker, &spec, &is_new, &resource), OK);
   p->meeting = (struct meeting *)resource;
 }
@@ -180,7 +180,7 @@ static void who_had_finished_before_the_first_step_is_no_member(void **state) {
   bool is_new;
   open_place(&p, true);
   hall_finish(p.hall, 2);
-  struct meeting_spec spec = {p.hall, seats, holders, DRIVERS, 1, false};
+  struct meeting_spec spec = {p.hall, seats, holders, DRIVERS, 1, false, false};
   assert_int_equal(container_get(p.container, "", "later", &meeting_maker, &spec, &is_new, &resource), OK);
   p.meeting = (struct meeting *)resource;
   struct host_call *a = come(&p, 0, 10, &one, OK), *b = come(&p, 1, 11, &two, OK);
@@ -206,7 +206,7 @@ static void who_was_left_out_is_admitted_again_first(void **state) {
   struct place p;
   open_place(&p, true);
   hall_require_admission(p.hall, DRIVERS);
-  struct meeting_spec spec = {p.hall, (const uint32_t[]){0, 1, 2}, (const uint32_t[]){0}, DRIVERS, 1, false};
+  struct meeting_spec spec = {p.hall, (const uint32_t[]){0, 1, 2}, (const uint32_t[]){0}, DRIVERS, 1, false, false};
   struct resource *resource;
   bool is_new;
   assert_int_equal(container_get(p.container, "", "admitted", &meeting_maker, &spec, &is_new, &resource), OK);

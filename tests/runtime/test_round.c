@@ -56,8 +56,13 @@ static void begin(unsigned seed, uint32_t drivers, uint32_t holders, uint64_t st
   w.is_elastic = is_elastic;
   w.next_step = 1;
   for (uint32_t h = 0; h < holders; h++) {
-    struct round_options options = {
-      .seats = drivers, .holders = holders, .holder = h, .has_leader = true, .is_elastic = is_elastic, .timeout_ms = 1};
+    struct round_options options = {.seats = drivers,
+                                    .holders = holders,
+                                    .holder = h,
+                                    .has_leader = true,
+                                    .has_turns = seed % 2,
+                                    .is_elastic = is_elastic,
+                                    .timeout_ms = 1};
     assert_true(round_init(&w.round[h], &options));
     for (uint32_t d = 0; d < drivers; d++)
       round_up(&w.round[h], d);
@@ -86,6 +91,12 @@ static void note_taken(uint32_t h) {
     return;
   for (uint32_t d = 0; d < w.drivers; d++)
     w.taken[h][r->number][d] = r->seats[d].taken;
+}
+
+/* Where steps bring more behind the decision: a step has come to the updates of each holder, of this round or of a later one. */
+static void check_whole(uint32_t h) {
+  for (uint32_t k = 0; k < w.holders && w.holders > 1 && w.round[h].options.has_turns; k++)
+    assert_true(w.round[k].number > w.round[h].number || w.round[k].brought[k]);
 }
 
 /* ---- what drivers do ---- */
@@ -239,9 +250,10 @@ static bool move_guest(uint32_t h, uint32_t d) {
   if (g->stage == GIVES)
     check_versions(d);
   g->stage++;
-  /* a leader goes to its end: it cannot be given up */
-  if (answer == ROUND_LEADS)
+  if (answer == ROUND_LEADS) { /* a leader goes to its end: it cannot be given up */
+    check_whole(h);
     return move_guest(h, d);
+  }
   return true;
 }
 
