@@ -34,7 +34,7 @@ bool gradients_split(struct reach *r, struct flow *flow);
 /* Of an update: the variable that it changes (UINT32_MAX: none, or a loop does), and the value to be cut for it (NO_VALUE: none). */
 uint32_t gradients_updated(const struct reach *r, flow_id update);
 value_id gradients_choose(const struct reach *r, flow_id update, const struct flow_var *var);
-/* Whether a value is like some rows of the variable. */
+/* Whether a value has the variable's shape and type; whether it is like some rows of it. */
 bool gradients_has_shape(const struct reach *r, const struct flow_value *value, const struct flow_var *var);
 bool gradients_has_rows(const struct reach *r, const struct flow_value *value, const struct flow_var *var);
 

@@ -129,8 +129,8 @@ static status end_round(struct host_call *call, struct meeting *meeting, const s
   return meeting_end(meeting, step);
 }
 
-/* attrs round: its name, holders: tasks, has_leader, has_turns, when: enters, gives, leads or ends. Inputs are only waited for. Output of `leads`:
- * whether this step makes the updates. */
+/* attrs round: its name, holders: tasks, has_leader, has_turns, when: enters, gives, leads or ends. Inputs are only waited for. Output of
+ * `leads`: whether this step makes the updates. */
 status host_sync_round(struct host_call *call) {
   struct meeting *meeting;
   struct string_view when = host_attr_string(call, "when", "");

@@ -10,8 +10,9 @@
  * applies what another has dropped. He alone decides who is a member, too: another holder that misses one says so, and waits for one
  * that is none until it hears that it is.
  *
- * Where steps train several times the round is decided with what they bring for the first means; what comes for later ones is made of these.
- * Whoever is lost in between makes it anew, from what the variables held before: so of several holders none leads before all have all.
+ * Where steps train several times the round is decided with what they bring for the first means; what comes for later ones is made of
+ * these. Whoever is lost in between makes it anew, from what the variables held before: so of several holders none leads before all have
+ * all.
  *
  *   OPEN      contributions come and may be dropped
  *   DECIDED   the seats' `taken` are fixed; whoever has all that the updates need may lead

@@ -161,14 +161,14 @@ static status run_in_two(struct frame *frame) {
   return frame_run(frame);
 }
 
-static status run_frame(struct part *part, struct step *step, const int64_t *symbols, struct rehearsal *rehearsal, bool is_own) {
+static status run_frame(struct part *part, struct step *step, const int64_t *symbols, struct rehearsal *rehearsal) {
   struct frame *frame;
   status placed = frame_acquire(part, step, symbols, &frame);
   if (placed != OK)
     return placed == RESOURCE_EXHAUSTED && step->reports_memory ? part_report_memory(part, symbols, placed) : placed;
   frame->is_part = true;
   frame->rehearsal = rehearsal;
-  bool is_for_good = is_own || !rehearsal_is_on(frame);
+  bool is_own = rehearsal_is_own(rehearsal), is_for_good = is_own || !rehearsal_is_on(frame);
   atomic_fetch_add_explicit(&part->task->at_work, 1, memory_order_relaxed);
   status result = is_own ? run_in_two(frame) : frame_run(frame);
   if (result == OK && is_for_good)
@@ -187,16 +187,21 @@ static bool meets_replicas(const struct task *task, const struct step *step) {
   return (task->program->init_flags & INIT_EVERYWHERE) && program_entry(task->program, step->entry)->tasks.count > 0;
 }
 
+static bool is_rehearsed(const struct part *part, const struct step *step, bool is_own) {
+  bool waits_for_others = !is_own || (meets_replicas(part->task, step) && !FAULT(55));
+  return part->rehearsed && waits_for_others && !step->is_dry && !FAULT(6) && !FAULT(7);
+}
+
 static status part_run(struct part *part, struct step *step, const int64_t *symbols) {
   struct rehearsal *rehearsal = NULL;
   bool is_own = step->driver == part->task->program->task;
-  if (!part->rehearsed || (is_own && (!meets_replicas(part->task, step) || FAULT(55))) || step->is_dry || FAULT(6) || FAULT(7))
-    return run_frame(part, step, symbols, NULL, false);
+  if (!is_rehearsed(part, step, is_own))
+    return run_frame(part, step, symbols, NULL);
   TRY(rehearsal_create(part->task, part, is_own, &rehearsal));
-  status result = run_frame(part, step, symbols, rehearsal, is_own);
+  status result = run_frame(part, step, symbols, rehearsal);
   if (result == OK && !is_own) {
     rehearsal_end(rehearsal);
-    result = run_frame(part, step, symbols, rehearsal, false);
+    result = run_frame(part, step, symbols, rehearsal);
   }
   rehearsal_destroy(rehearsal);
   return result;

@@ -84,6 +84,8 @@ status rehearsal_create(struct task *task, const struct part *part, bool is_own,
   return result;
 }
 
+bool rehearsal_is_own(const struct rehearsal *rehearsal) { return rehearsal && rehearsal->is_own; }
+
 static void forget_copies(struct rehearsal *rehearsal) {
   for (uint32_t i = 0; i < rehearsal->copy_count; i++) {
     variable_deinit(&rehearsal->copies[i]->variable);
@@ -126,14 +128,15 @@ bool rehearsal_skips(const struct frame *frame, const struct program_instr *inst
 }
 
 bool rehearsal_covers(const struct frame *frame, const struct program_instr *instr) {
-  return rehearsal_is_on(frame) && instr->op != INSTR_HOST && (!frame->rehearsal->is_own || instr_changes_variable(frame->program, instr));
+  return rehearsal_is_on(frame) && instr->op != INSTR_HOST &&
+         (!rehearsal_is_own(frame->rehearsal) || instr_changes_variable(frame->program, instr));
 }
 
 struct program_range rehearsal_instrs(const struct frame *frame, struct program_range instrs) {
   uint32_t rehearsed = frame->part->rehearsed;
   if (rehearsal_is_on(frame))
     instrs.count = rehearsed;
-  else if (frame->rehearsal && frame->rehearsal->is_own)
+  else if (rehearsal_is_own(frame->rehearsal))
     instrs = (struct program_range){instrs.first + rehearsed, instrs.count - rehearsed};
   return instrs;
 }
@@ -172,8 +175,8 @@ status rehearsal_change(struct frame *frame, uint32_t number) {
 }
 
 status rehearsal_keep(struct frame *frame, const struct program_instr *instr, struct tensor *const *values, uint32_t count) {
-  return rehearsal_is_on(frame) && !frame->rehearsal->is_own ? record_add(frame->rehearsal->came, number_of(frame, instr), values, count)
-                                                             : OK;
+  bool is_run_again = rehearsal_is_on(frame) && !rehearsal_is_own(frame->rehearsal);
+  return is_run_again ? record_add(frame->rehearsal->came, number_of(frame, instr), values, count) : OK;
 }
 
 bool rehearsal_find(struct frame *frame, const struct program_instr *instr, struct tensor ***out) {

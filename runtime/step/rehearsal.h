@@ -25,6 +25,8 @@ uint32_t rehearsal_length(const struct program *program, const struct program_pa
 
 /* is_own: the copies become the variables. RESOURCE_EXHAUSTED. */
 status rehearsal_create(struct task *task, const struct part *part, bool is_own, struct rehearsal **out);
+/* False: the part is run again, or NULL. */
+bool rehearsal_is_own(const struct rehearsal *rehearsal);
 /* Accepts NULL. */
 void rehearsal_destroy(struct rehearsal *rehearsal);
 /* It went well: the next run is for good; of one's own part, that of the rest. */
