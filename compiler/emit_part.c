@@ -337,6 +337,18 @@ static status write_details(struct flow_writer *f, const struct flow_node *node,
   }
 }
 
+static bool makes_own_iterator(const struct flow_node *n) {
+  return n && n->op == FLOW_HOST && strncmp(n->host, "AnonymousIterator", strlen("AnonymousIterator")) == 0;
+}
+
+/* A call for an iterator that the step has made itself: nobody else has it, and a step that is tried again makes another one. */
+static bool is_of_own_iterator(const struct flow *flow, const struct flow_node *n) {
+  bool is = makes_own_iterator(n);
+  for (uint32_t i = 0; n->op == FLOW_HOST && i < n->inputs.count; i++)
+    is = is || (n->inputs.items[i] && makes_own_iterator(flow->nodes.items[flow->values.items[n->inputs.items[i]].producer]));
+  return is;
+}
+
 static status write_instr(struct flow_writer *f, const struct flow_node *node, uint32_t number) {
   struct emitter *e = f->w->e;
   struct program_instr instr = {.op = (uint8_t)op_of(f, node)};
@@ -348,7 +360,7 @@ static status write_instr(struct flow_writer *f, const struct flow_node *node, u
     instr.outputs = slot_list(f, node->outputs.items, node->outputs.count);
   }
   TRY(write_details(f, node, &instr, number));
-  if (node->op != FLOW_IF && node->op != FLOW_WHILE && node_changes(node))
+  if (node->op != FLOW_IF && node->op != FLOW_WHILE && node_changes(node) && !is_of_own_iterator(f->flow, node))
     instr.flags |= INSTR_CHANGES;
   instr.guards = guard_list(f, node);
   bool arrives = node->op == FLOW_FEED || node->op == FLOW_RECV || node->op == FLOW_HOST || node->op == FLOW_READ || node->op == FLOW_IF ||

@@ -29,20 +29,34 @@ static void a_state_that_is_taken_from_a_replica_is_of_no_step_that_waits(void *
     test_fail("%d\n%s", code, said);
 }
 
+/* Two replicas train, one of them is killed three times and started again; both must end with what they have when nobody is. */
+static void train_and_kill(const char *model, const char *killed, const char *other) {
+  char command[3000];
+  snprintf(command, sizeof command,
+           "echo '{\"worker\": [\"unix:'$PWD'/c\", \"unix:'$PWD'/d\"]}' >turns.json; " TFC " build " SOURCE_DIR
+           "/tests/golden/strategies/%s/model --cluster turns.json --strategy allreduce -o turns --quiet || exit; "
+           "start() { turns/$1 --timeout 20 --entry train --feed x=x2.npy --feed y=y.npy --steps 6000 --log-every 0 --fetch loss=$1.npy "
+           "--entry values >$1.txt 2>>$1.err & }; both() { start %s; killed=$!; start %s; other=$!; }; "
+           "both; wait $killed && wait $other && cmp worker_0.txt worker_1.txt || exit; mv worker_0.txt once.txt; "
+           "both; for i in 1 2 3; do sleep 0.1; kill -9 $killed; wait $killed; start %s; killed=$!; done 2>kills.txt; "
+           "wait $killed && wait $other || cat worker_0.err worker_1.err; cmp worker_0.txt once.txt && cmp worker_1.txt once.txt",
+           model, killed, other, killed);
+  int code = run(command);
+  if (code != 0)
+    test_fail("%d\n%s", code, said);
+}
+
 /* A step of three turns: whoever is killed is between two of their means as a rule. The other one then has the state of the step before,
  * and both do the step again. */
 static void a_replica_that_is_killed_between_two_means_changes_nothing_twice(void **state) {
   (void)state;
-  int code =
-    run("echo '{\"worker\": [\"unix:'$PWD'/c\", \"unix:'$PWD'/d\"]}' >turns.json; " TFC " build " SOURCE_DIR
-        "/tests/golden/strategies/epochs/model --cluster turns.json --strategy allreduce -o turns --quiet || exit; "
-        "phases='--timeout 20 --entry train --feed x=x2.npy --feed y=y.npy --steps 6000 --log-every 0 --fetch loss=loss.npy "
-        "--entry values'; both() { turns/worker_0 $phases >a.txt 2>a.err & first=$!; turns/worker_1 $phases >b.txt 2>b.err & second=$!; }; "
-        "both; wait $first && wait $second && cmp a.txt b.txt || exit; mv a.txt once.txt; "
-        "both; for i in 1 2 3; do sleep 0.1; kill -9 $second; wait $second; turns/worker_1 $phases >b.txt 2>>b.err & second=$!; done "
-        "2>kills.txt; wait $second; code=$?; wait $first && [ $code = 0 ] || cat a.err b.err; cmp a.txt once.txt && cmp b.txt once.txt");
-  if (code != 0)
-    test_fail("%d\n%s", code, said);
+  train_and_kill("epochs", "worker_1", "worker_0");
+}
+
+/* It is made anew, and begins, when the step is tried again. */
+static void a_step_that_is_tried_again_has_an_iterator_of_its_own(void **state) {
+  (void)state;
+  train_and_kill("own_iterator", "worker_0", "worker_1");
 }
 
 static status rows_write(const char *name, const struct shape *shape) {
@@ -82,6 +96,7 @@ int main(void) {
     cmocka_unit_test(a_replica_that_begins_late_leaves_what_is_shared),
     cmocka_unit_test(a_state_that_is_taken_from_a_replica_is_of_no_step_that_waits),
     cmocka_unit_test(a_replica_that_is_killed_between_two_means_changes_nothing_twice),
+    cmocka_unit_test(a_step_that_is_tried_again_has_an_iterator_of_its_own),
   };
   return cmocka_run_group_tests(tests, build, folder_clean);
 }
