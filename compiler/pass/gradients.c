@@ -98,14 +98,13 @@ static value_id move_behind_forward(const struct reach *r, flow_id update, const
 /* The earliest dominator that may be cut; what depends on no variable, like data that were only scaled, when there is nothing else; the
  * data themselves at last. */
 value_id gradients_choose(const struct reach *r, flow_id update, const struct flow_var *var) {
+  const struct flow_value *values = r->flow->values.items;
   value_id best = 0, plain = 0, fed = 0;
   for (value_id v = r->node_dominator[update]; v; v = r->dominator[v]) {
     if (!may_be_cut(r, v, var))
       continue;
     if (r->of_variables[v])
-      best = !best || gradients_has_shape(r, &r->flow->values.items[v], var) || !gradients_has_shape(r, &r->flow->values.items[best], var)
-             ? v
-             : best;
+      best = !best || gradients_has_shape(r, &values[v], var) || !gradients_has_shape(r, &values[best], var) ? v : best;
     else if (is_fed(r, v))
       fed = v;
     else

@@ -2,6 +2,7 @@
  * which the last is repeated to fill the shape. */
 #include <string.h>
 
+#include "base/map.h"
 #include "compiler/read/import.h"
 
 /* ---- strings ---- */
@@ -125,12 +126,7 @@ static bool is_made_anew(const Tensorflow__ResourceHandleProto *h) {
 
 /* A handle in a constant names what the writing process held. Here it is a number made of the name, below those of all that tasks have
  * (runtime/calls/host_iterator.c): datasets that say the same name share what it stands for. */
-static int64_t handle_of_name(const char *name) {
-  uint64_t hash = UINT64_C(0xcbf29ce484222325);
-  for (; *name; name++)
-    hash = (hash ^ (unsigned char)*name) * UINT64_C(0x100000001b3);
-  return INT64_MIN + (int64_t)(hash >> 2);
-}
+static int64_t handle_of_name(const char *name) { return INT64_MIN + (int64_t)(hash_bytes(name, strlen(name), 0) >> 2); }
 
 static void import_handles(const Tensorflow__TensorProto *t, int64_t count, int64_t *out) {
   for (int64_t i = 0; i < count; i++)

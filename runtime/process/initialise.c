@@ -40,14 +40,26 @@ static status run_init(struct host *host, const char *name, uint32_t init, bool 
   return result == OK ? OK : status_prefix(result, "entry '%s': ", name);
 }
 
-/* Again when somebody was lost meanwhile: it is done once by each task. */
-static status run_init_again(struct host *host, const char *name) {
+/* The variables may be gone again: somebody was lost since the chief had initialised them, and there is no checkpoint yet. */
+static status await_init(struct host *host) {
+  status result;
+  while ((result = course_await_init(host->course)) != OK) {
+    TRY(course_recover(host->course, (struct course_place){0, 0}, result));
+    TRY(host_initialise(host, true));
+  }
+  return OK;
+}
+
+/* Again when somebody was lost meanwhile: it is done once by each task, or, once variables have their values, whenever they have. */
+static status run_init_again(struct host *host, const char *name, bool is_late) {
   uint32_t init = task_find_entry(host->task, name);
   if (init == PROGRAM_NONE)
     return OK;
   TRY(course_initialises(host->course));
   for (;;) {
-    status result = run_init(host, name, init, true);
+    if (is_late)
+      TRY(await_init(host));
+    status result = run_init(host, name, init, !is_late);
     if (result == OK)
       return OK;
     TRY(course_recover(host->course, (struct course_place){0, 0}, result));
@@ -61,41 +73,21 @@ static bool runs_init(const struct host *host) {
 
 status host_initialise(struct host *host, bool is_again) {
   bool is_due = !first_phase_is_init(host) || (is_again && host->cluster && cluster_is_initialised(host->cluster));
-  return runs_init(host) && is_due ? run_init_again(host, "init") : OK;
+  return runs_init(host) && is_due ? run_init_again(host, "init", false) : OK;
 }
 
 /* What each replica has of its own: tables, iterators, local variables. The chief's `init` has done it for the chief. */
 static status initialise_replica(struct host *host) {
-  return host_is_replica(host) && !host->options.no_init ? run_init_again(host, "local_init") : OK;
+  return host_is_replica(host) && !host->options.no_init ? run_init_again(host, "local_init", false) : OK;
 }
 
 /* Whether the chief says `ready` only after its first phase. */
 bool host_is_ready_after_first_phase(const struct host *host) { return host_is_chief(host) && first_phase_is_init(host); }
 
-/* The variables may be gone again: somebody was lost since the chief had initialised them, and there is no checkpoint yet. */
-static status await_init(struct host *host) {
-  status result;
-  while ((result = course_await_init(host->course)) != OK) {
-    TRY(course_recover(host->course, (struct course_place){0, 0}, result));
-    TRY(host_initialise(host, true));
-  }
-  return OK;
-}
-
 /* What can only be done once variables have their values: of each replica, else the chief's. */
 status host_initialise_late(struct host *host) {
-  uint32_t late = task_find_entry(host->task, "late_init");
   bool is_due = (host_is_chief(host) || host_is_replica(host)) && host->options.phase_count > 0 && !host->options.no_init;
-  if (!is_due || late == PROGRAM_NONE)
-    return OK;
-  TRY(course_initialises(host->course));
-  for (;;) {
-    TRY(await_init(host));
-    status result = run_init(host, "late_init", late, false);
-    if (result == OK)
-      return OK;
-    TRY(course_recover(host->course, (struct course_place){0, 0}, result));
-  }
+  return is_due ? run_init_again(host, "late_init", true) : OK;
 }
 
 status host_become_ready(struct host *host) {
