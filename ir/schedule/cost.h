@@ -62,7 +62,7 @@ double op_vector_ns(enum scalar_op op, enum dtype dtype);
 #define JAMMED_SHARE 0.05  /* of what operations cost one by one, where several sums of vectors stay in registers */
 #define LANES_NS_SHARE 5.0 /* an operation of lanes takes so many times what op_scalar_ns says of an element, which most share */
 #define TASK_NS 8000.0     /* a task should take about this long */
-#define SINGLE_NS 14000.0  /* and what takes less is not divided */
+#define SINGLE_NS 3000.0   /* and what takes less is not divided */
 
 /* ---- products and filters: cycles of one core ---- */
 

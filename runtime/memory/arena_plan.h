@@ -3,13 +3,15 @@
 #ifndef TFC_RUNTIME_MEMORY_ARENA_PLAN_H
 #define TFC_RUNTIME_MEMORY_ARENA_PLAN_H
 
+#include <stdbool.h>
+
 #include "base/status.h"
 #include "runtime/program/program.h"
 
 #define ARENA_NO_PLACE UINT64_MAX
 #define ARENA_NO_SHAPE (UINT64_MAX - 1)
 #define KERNEL_NO_SHAPE (-1)
-#define KERNEL_WORTH_NS 8000  /* what takes less runs on one thread, */
+#define KERNEL_WORTH_NS 3000  /* what takes less runs on one thread, */
 #define KERNEL_WAKES_NS 20000 /* and what takes less than this does not wake others */
 
 /* How a kernel is run for given sizes. */
@@ -28,6 +30,8 @@ struct arena_plan {
   uint64_t *offsets;              /* for each slot; ARENA_NO_PLACE when it is elsewhere, ARENA_NO_SHAPE when there is no such shape */
   int64_t *sizes;                 /* of all kernels, by program_instr.sizes_at */
   struct kernel_launch *launches; /* by program_instr.kernel_at */
+  bool is_guess;                  /* what lines that threads share cost was not known yet */
+  uint32_t steps;                 /* that a guess has served */
 };
 
 /* One interval of memory: live from first to last, both included. */

@@ -12,7 +12,8 @@
 #include "runtime/step/rehearsal.h"
 #include "runtime/step/task_state.h"
 
-#define PLANS_MAX 32 /* bindings kept for each frame: an epoch has two, the full batch and the last one */
+#define GUESS_STEPS 16 /* after which it is tried to know better */
+#define PLANS_MAX 32   /* bindings kept for each frame: an epoch has two, the full batch and the last one */
 
 /* ---- parts ---- */
 
@@ -201,18 +202,45 @@ static void plan_drop_last(struct frame *frame) {
   frame->plan_count--;
 }
 
+/* The first plan, when it was a guess and no longer needs to be. Each try to measure takes milliseconds: the steps between them double. */
+static bool plan_is_outdated(struct frame *frame) {
+  struct arena_plan *plan = frame->plans;
+  int64_t ns;
+  if (!plan->is_guess || ++plan->steps < GUESS_STEPS || (plan->steps & (plan->steps - 1)))
+    return false;
+  return pool_shared_line(frame->part->task->pool, &ns);
+}
+static void plan_drop_first(struct frame *frame) {
+  struct arena_plan *plan = frame->plans;
+  frame->plans = plan->next;
+  arena_plan_destroy(plan);
+  frame->plan_count--;
+}
+static status plan_add(struct frame *frame, const int64_t *symbols) {
+  const struct part *part = frame->part;
+  struct arena_plan *plan;
+  int64_t shared_line_ns;
+  bool is_known = pool_shared_line(part->task->pool, &shared_line_ns);
+  TRY(arena_plan_create(frame->program, part->code, part->task->kernels, symbols, part->symbol_count, shared_line_ns, &plan));
+  if (frame->plan_count == PLANS_MAX)
+    plan_drop_last(frame);
+  plan->is_guess = !is_known;
+  plan->next = frame->plans;
+  frame->plans = plan;
+  frame->plan_count++;
+  return OK;
+}
+
 static status frame_place(struct frame *frame, const int64_t *symbols) {
   const struct part *part = frame->part;
-  struct arena_plan *plan = plan_find(frame, symbols);
-  if (!plan) {
-    TRY(arena_plan_create(frame->program, part->code, part->task->kernels, symbols, part->symbol_count,
-                          pool_shared_line_ns(part->task->pool), &plan));
-    if (frame->plan_count == PLANS_MAX)
-      plan_drop_last(frame);
-    plan->next = frame->plans;
-    frame->plans = plan;
-    frame->plan_count++;
+  bool is_found = plan_find(frame, symbols);
+  if (is_found && plan_is_outdated(frame)) {
+    plan_drop_first(frame);
+    is_found = false;
   }
+  if (!is_found)
+    TRY(plan_add(frame, symbols));
+  struct arena_plan *plan = frame->plans;
   TRY(frame_reserve_arena(frame, plan->bytes));
   TRY(frame_reserve_scratch(frame, plan->scratch_max));
   memcpy(frame->sizes, plan->sizes, part->size_count * sizeof *frame->sizes);

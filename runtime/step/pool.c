@@ -66,7 +66,7 @@ struct pool {
   _Atomic int sleepers;
   struct job jobs[JOBS_MAX];
   pthread_mutex_t measuring;
-  int64_t shared_line_ns; /* under measuring; -1: not measured yet */
+  int64_t shared_line_ns; /* under measuring */
 };
 
 void float_mode_set(void) {
@@ -222,7 +222,7 @@ status pool_create(int threads, struct pool **out) {
     return fail(RESOURCE_EXHAUSTED, "no memory");
   memset(pool, 0, sizeof *pool);
   pthread_mutex_init(&pool->measuring, NULL);
-  pool->shared_line_ns = -1;
+  pool->shared_line_ns = SHARED_LINE_UNKNOWN;
   int wanted = (threads <= 0 ? cores_available() : threads > THREADS_MAX ? THREADS_MAX : threads) - 1;
   for (bool made = true; made && pool->worker_count < wanted; pool->worker_count += made) {
     struct worker *worker = &pool->workers[pool->worker_count];
@@ -247,13 +247,14 @@ void pool_destroy(struct pool *pool) {
 
 int pool_threads(const struct pool *pool) { return pool->worker_count + 1; }
 
-int64_t pool_shared_line_ns(struct pool *pool) {
+bool pool_shared_line(struct pool *pool, int64_t *ns) {
   pthread_mutex_lock(&pool->measuring);
-  if (pool->shared_line_ns < 0)
+  if (pool->shared_line_ns == SHARED_LINE_UNKNOWN)
     pool->shared_line_ns = shared_line_measure(pool);
-  int64_t result = pool->shared_line_ns;
+  bool is_known = pool->shared_line_ns != SHARED_LINE_UNKNOWN;
+  *ns = is_known ? pool->shared_line_ns : SHARED_LINE_USUAL_NS;
   pthread_mutex_unlock(&pool->measuring);
-  return result;
+  return is_known;
 }
 
 static void run_alone(const struct pool_kernel *kernels, uint32_t count) {

@@ -18,8 +18,9 @@ status pool_create(int threads, struct pool **out);
 /* Accepts NULL. */
 void pool_destroy(struct pool *pool);
 int pool_threads(const struct pool *pool);
-/* Nanoseconds that a thread waits to write a cache line which another one has read: measured by the first call (see shared_line.h). */
-int64_t pool_shared_line_ns(struct pool *pool);
+/* Nanoseconds that a thread waits to write a cache line which another one has read (shared_line.h). Measured by the first call; where
+ * that finds no other thread at work, as on a busy machine, by a later one. False: not yet, and it is what is usual. */
+bool pool_shared_line(struct pool *pool, int64_t *ns);
 
 struct pool_kernel {
   const struct kernel_code *code;

@@ -91,5 +91,5 @@ int64_t shared_line_measure(struct pool *pool) {
   void *buffers[] = {&lines};
   pool_run(pool, &(struct pool_kernel){&measuring, {buffers, NULL, NULL, NULL}, 1}, 1, true);
   bool is_measured = lines.best_write != UINT64_MAX && lines.best_read != UINT64_MAX;
-  return is_measured ? (int64_t)((lines.best_write + lines.best_read) / LINES) : SHARED_LINE_USUAL_NS;
+  return is_measured ? (int64_t)((lines.best_write + lines.best_read) / LINES) : SHARED_LINE_UNKNOWN;
 }

@@ -8,10 +8,11 @@
 
 #include "runtime/step/pool.h"
 
-#define SHARED_LINE_USUAL_NS 28 /* between two cores of a large server: where it cannot be measured */
+#define SHARED_LINE_USUAL_NS 28 /* between two cores of a large server: until it is measured */
+#define SHARED_LINE_UNKNOWN (-1)
 
-/* Nanoseconds a line; takes 2 ms at most. SHARED_LINE_USUAL_NS when two threads of the pool are not found at work on two cores in that
- * time, as on a busy machine. */
+/* Nanoseconds a line; takes 2 ms at most. SHARED_LINE_USUAL_NS where the pool has one thread, which shares none; SHARED_LINE_UNKNOWN when
+ * two are not found at work on two cores in that time, as on a busy machine. */
 int64_t shared_line_measure(struct pool *pool);
 
 #endif

@@ -195,11 +195,13 @@ value emit_phase_cost(struct codegen *c, const struct phase *phase) {
 
 /* ---- tiles ---- */
 
-/* TASK_NS worth of elements; all of them when that is less than two tiles. */
+/* TASK_NS worth of elements, half of them at most; all of them when that is not worth a second thread. */
 static value emit_grain(struct codegen *c, value elements, value cost) {
   value count = LLVMBuildSIToFP(c->b, elements, c->m->f64, "");
   value share = LLVMBuildFDiv(c->b, LLVMBuildFMul(c->b, count, const_f64(c, TASK_NS), ""), cost, "");
   value small = LLVMBuildFCmp(c->b, LLVMRealULT, cost, const_f64(c, SINGLE_NS), "");
+  value half = LLVMBuildFMul(c->b, count, const_f64(c, 0.5), "");
+  share = call_intrinsic(c, "llvm.minnum", c->m->f64, (value[]){share, half}, 2);
   share = LLVMBuildSelect(c->b, small, count, share, ""); /* the cost may be 0 */
   value ideal = LLVMBuildSelect(c->b, small, elements, LLVMBuildFPToSI(c->b, share, c->m->i64, ""), "");
   return call_intrinsic(c, "llvm.smax", c->m->i64, (value[]){ideal, const_i64(c, 1)}, 2);

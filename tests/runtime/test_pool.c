@@ -1,6 +1,9 @@
 /* test_pool.c: every tile of every phase runs exactly once, whoever runs it. */
+#include <dirent.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -109,19 +112,53 @@ static void kernels_of_a_group_run_all_their_tiles(void **state) {
   }
 }
 
-/* Measured once, by the first who asks; with nobody to share lines with it is the usual. */
+/* Measured once, by the first who finds two threads at work; with nobody to share lines with it is the usual. */
 static void lines_cost_what_was_measured_or_the_usual(void **state) {
   (void)state;
   for (int threads = 1; threads <= 3; threads++) {
     struct pool *pool;
     assert_int_equal(pool_create(threads, &pool), OK);
-    int64_t first = pool_shared_line_ns(pool);
+    int64_t first, again;
+    bool is_known = pool_shared_line(pool, &first);
     assert_in_range(first, 0, 100000);
-    assert_int_equal(pool_shared_line_ns(pool), first);
+    assert_true(pool_shared_line(pool, &again) || !is_known);
+    if (is_known)
+      assert_int_equal(again, first);
     if (threads == 1)
-      assert_int_equal(first, SHARED_LINE_USUAL_NS);
+      assert_true(is_known && first == SHARED_LINE_USUAL_NS);
     pool_destroy(pool);
   }
+}
+
+static void use_cores(const cpu_set_t *cores) {
+  DIR *threads = opendir("/proc/self/task");
+  assert_non_null(threads);
+  for (struct dirent *entry; (entry = readdir(threads));)
+    if (entry->d_name[0] != '.')
+      assert_int_equal(sched_setaffinity((pid_t)atoi(entry->d_name), sizeof *cores, cores), 0);
+  closedir(threads);
+}
+/* Threads of one core cannot show it; they are asked again when they have several. */
+static void lines_are_measured_when_there_are_cores(void **state) {
+  (void)state;
+  cpu_set_t all, one;
+  assert_int_equal(sched_getaffinity(0, sizeof all, &all), 0);
+  if (CPU_COUNT(&all) < 2)
+    skip();
+  CPU_ZERO(&one);
+  CPU_SET(sched_getcpu(), &one);
+  use_cores(&one);
+  struct pool *pool;
+  int64_t ns;
+  assert_int_equal(pool_create(2, &pool), OK);
+  assert_false(pool_shared_line(pool, &ns));
+  assert_int_equal(ns, SHARED_LINE_USUAL_NS);
+  use_cores(&all);
+  bool is_known = false;
+  for (int i = 0; i < 1000 && !is_known; i++)
+    is_known = pool_shared_line(pool, &ns);
+  assert_true(is_known);
+  pool_destroy(pool);
 }
 
 /* Two tiles of some milliseconds: who runs them. */
@@ -174,6 +211,7 @@ int main(void) {
     cmocka_unit_test(steps_share_the_pool_without_waiting_for_each_other),
     cmocka_unit_test(kernels_of_a_group_run_all_their_tiles),
     cmocka_unit_test(lines_cost_what_was_measured_or_the_usual),
+    cmocka_unit_test(lines_are_measured_when_there_are_cores),
     cmocka_unit_test(only_what_wakes_has_those_who_sleep),
     cmocka_unit_test(denormals_are_zero_after_float_mode_set),
   };
