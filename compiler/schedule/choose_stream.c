@@ -2,10 +2,11 @@
  * vector, or a few; the filter of a convolution of a few output pixels. Rows whose sums would fill the registers, and an open number of
  * them, go a few at a time: the factor is read again for the next.
  *
- * It is read in the order in which it lies, four of its rows side by side, so that the CPU sees long runs and asks for their next lines by
+ * It is read in the order in which it lies, a few of its rows side by side, so that the CPU sees long runs and asks for their next lines by
  * itself; the sums of all columns wait on the stack meanwhile. (Tiles that keep sums in registers over all terms go down the columns: each
  * term is in another page.) Tasks are groups of columns: runs of half a page to a page. Where the factor stays in L3, the lines of
- * the next rows are asked for, too: a core waits for each run there; memory itself is the limit of what comes from beyond. */
+ * the next rows are asked for on some machines, too: a core waits for each run there; memory itself is the limit of what comes from
+ * beyond. */
 #include "compiler/schedule/axis_words.h"
 
 struct stream {
@@ -20,12 +21,12 @@ struct stream {
   int64_t pass;    /* and so many rows in all */
   int64_t vectors; /* of a tile */
   int64_t tiles;   /* of a task */
+  int64_t terms;   /* rows of the second factor that are read side by side */
 };
 
 #define ROWS_MAX 16  /* for more, copied blocks read the factor once, */
 #define PIXELS_MAX 8 /* and of a pass that has all of several axes */
 #define OPEN_PART 4  /* rows of a pass, where their number is open */
-#define TERMS 4      /* rows of the second factor that are read side by side */
 #define VECTORS_MAX 8
 #define RUN_LEAST 2048 /* bytes of a row that a task reads, */
 #define RUN_MOST 4096
@@ -86,6 +87,7 @@ static void find_sizes(struct stream *s) {
                                   .lanes = (double)s->lanes,
                                   .bytes = (double)bytes,
                                   .stride = (double)(c->axes[c->axis_count - 1].stride[1] * bytes)};
+  s->terms = product_stream_terms(s->n->machine, &s->work);
 }
 static bool is_stream(struct stream *s) {
   const struct contraction *c = s->c;
@@ -121,10 +123,10 @@ static double loops_cycles(const struct stream *s, double rows) {
 
 /* Of the same columns in the next rows. */
 static const char *fetch_text(const struct stream *s, const char *terms) {
-  double bytes = s->work.batch * s->work.k * s->work.width * s->work.bytes;
   const char *factor = contraction_buffer(s->c, 1)->name;
-  return bytes > (double)s->n->machine->bytes[LEVEL_L3] ? ""
-                                                        : arena_printf(s->n->arena, "; fetch %s at %si ahead %d", factor, terms, TERMS);
+  return product_stream_asks(s->n->machine, &s->work)
+         ? arena_printf(s->n->arena, "; fetch %s at %si ahead %lld", factor, terms, (long long)s->terms)
+         : "";
 }
 
 /* The rows' axes of a tile, with a space in front. */
@@ -158,8 +160,8 @@ static const char *steps_text(const struct stream *s) {
       batch = arena_printf(a, "%s %s", batch, words.of[i]);
   const char *parted = s->parted < 0 ? "" : arena_printf(a, " %s", words.of[s->parted]);
   const char *text =
-    arena_printf(a, "%s; split %s %lld -> %ss %si; split %ss %lld -> %st %so; split %s %d -> %so %si", axis_words_begin(&words), n,
-                 (long long)(s->vectors * s->lanes), n, n, n, (long long)s->tiles, n, n, k, TERMS, k, k);
+    arena_printf(a, "%s; split %s %lld -> %ss %si; split %ss %lld -> %st %so; split %s %lld -> %so %si", axis_words_begin(&words), n,
+                 (long long)(s->vectors * s->lanes), n, n, n, (long long)s->tiles, n, n, k, (long long)s->terms, k, k);
   text = arena_printf(a, "%s; order%s %st%s %so%s %si%s; sink %so%s %si under%s %so in stack; sink%s %si under %si in register%s", text,
                       batch, n, parted, n, all, n, part_text(s, &words, m), n, m, n, around, k, m, n, k, fetch_text(s, k));
   return arena_printf(a, "%s; run%s %st tasks;%s run %si lanes", text, batch, n, *m ? arena_printf(a, " run%s unroll;", m) : "", n);

@@ -250,17 +250,28 @@ static double first_lines(const struct rates *rates, double lines, double step, 
   double wait = lines * rates->far_line - step, least = lines * rates->line[fetch];
   return wait > least ? wait : least;
 }
+/* What the rows that are left wait for lines which whole tiles hide. */
+static double rest_waits(const struct machine *machine, double m, const struct tile *t, double step, double lost) {
+  double rest = m - (double)((int64_t)m / t->rows) * t->rows, waits = 0;
+  for (int size = 8; size && !t->is_even; size /= 2)
+    for (; size < t->rows && rest >= size; rest -= size) {
+      double left = lost - step * rest_share(machine, size, t);
+      waits += left > 0 ? left : 0;
+    }
+  return waits;
+}
 double product_tile_cycles(const struct machine *machine, const struct product_work *w, const struct tile *t, bool fetch) {
   const struct rates *rates = rates_of(machine);
   bool far = product_is_far(machine, w);
   double strips = divide_up(w->width, t->vectors * w->lanes), step = step_cycles(machine, t, far ? ASKED_SHARE : STEP_SHARE);
-  double lines = lines_of(machine, w, t->vectors * w->lanes), first = 0, lost = 0;
+  double lines = lines_of(machine, w, t->vectors * w->lanes), first = 0, lost = 0, rest = 0;
   double across = across_line(machine, w) + comes_line(machine, w, false) + stream_lines(machine, w, t) * STREAM_LINE_CYCLES;
   step = overlapped(step, lines * crowded(rates, w, far) + across);
   if (far) {
     step = step * (row_blocks(machine, w->m, t) > 1 ? rates->far_step : 1) + (fetch ? t->vectors * rates->fetch : 0);
     lost = lost_lines(machine, w, t, fetch);
     first = lost > 0 ? 0 : first_lines(rates, lines, step, fetch);
+    rest = rest_waits(machine, w->m, t, step, lost);
     step = overlapped_by(step + (is_half(machine) ? asked_cycles(w, t) : 0), lost, LOST_SHARE);
   }
   step += product_is_paged(machine, w) && lost == 0 ? rates->page : 0;
@@ -268,7 +279,7 @@ double product_tile_cycles(const struct machine *machine, const struct product_w
   step /= (w->is_computed ? COMPUTED_SHARE : 1) * aligned_share(machine, w);
   double tile = w->k * step + ends_cycles(machine, t, false);
   double ends = rows_cycles(machine, w, strips) + result_cycles(machine, w, w->by_rows || strips <= 1);
-  return w->batch * (strips * (row_blocks(machine, w->m, t) * tile + w->k * first) + ends);
+  return w->batch * (strips * (row_blocks(machine, w->m, t) * tile + w->k * (first + rest)) + ends);
 }
 
 #define WAITING_TERMS 256
@@ -320,6 +331,14 @@ double product_waiting_cycles(const struct machine *machine, const struct produc
 
 bool product_may_stream(const struct machine *machine, const struct product_work *w) {
   return product_is_far(machine, w) && (w->m <= rates_of(machine)->streamed_rows || product_is_paged(machine, w));
+}
+#define STREAM_TERMS 4
+#define STREAM_ROWS 4 /* of the first factor, from which on sums that wait cost more than runs that are shorter */
+int64_t product_stream_terms(const struct machine *machine, const struct product_work *w) {
+  return rates_of(machine)->streams_come && w->m >= STREAM_ROWS ? 2 * STREAM_TERMS : STREAM_TERMS;
+}
+bool product_stream_asks(const struct machine *machine, const struct product_work *w) {
+  return !rates_of(machine)->streams_come && w->batch * w->k * w->width * w->bytes <= (double)machine->bytes[LEVEL_L3];
 }
 /* A tile's vectors and rows are loaded for each term. */
 double product_stream_cycles(const struct machine *machine, const struct product_work *w, int64_t vectors) {

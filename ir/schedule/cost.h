@@ -100,6 +100,9 @@ int64_t product_far_vectors(const struct machine *machine);
 bool product_is_paged(const struct machine *machine, const struct product_work *work);
 /* Whether so few rows may have the second factor read as it lies. */
 bool product_may_stream(const struct machine *machine, const struct product_work *work);
+/* Rows of it that are read side by side then, and whether the next ones' lines are asked for meanwhile. */
+int64_t product_stream_terms(const struct machine *machine, const struct product_work *work);
+bool product_stream_asks(const struct machine *machine, const struct product_work *work);
 /* As plain loops, without steps. */
 double product_plain_cycles(const struct machine *machine, const struct product_work *work);
 /* By tiles, both factors where they lie; fetch: the second is asked for ahead. */
