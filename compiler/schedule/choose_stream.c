@@ -4,7 +4,7 @@
  *
  * It is read in the order in which it lies, a few of its rows side by side, so that the CPU sees long runs and asks for their next lines by
  * itself; the sums of all columns wait on the stack meanwhile. (Tiles that keep sums in registers over all terms go down the columns: each
- * term is in another page.) Tasks are groups of columns: runs of half a page to a page. Where the factor stays in L3, the lines of
+ * term is in another page.) Tasks are groups of columns: runs of a quarter of a page to a page. Where the factor stays in L3, the lines of
  * the next rows are asked for on some machines, too: a core waits for each run there; memory itself is the limit of what comes from
  * beyond. */
 #include "compiler/schedule/axis_words.h"
@@ -28,8 +28,8 @@ struct stream {
 #define PIXELS_MAX 8 /* and of a pass that has all of several axes */
 #define OPEN_PART 4  /* rows of a pass, where their number is open */
 #define VECTORS_MAX 8
-#define RUN_LEAST 2048 /* bytes of a row that a task reads, */
-#define RUN_MOST 4096
+#define ROW_LEAST 2048 /* bytes of a row of the second factor, */
+#define RUN_MOST 4096  /* and of what a task reads of it */
 #define STREAM_TASKS_MIN 2
 
 /* ---- which nests ---- */
@@ -78,8 +78,8 @@ static void find_sizes(struct stream *s) {
   s->vectors = VECTORS_MAX;
   while (s->vectors > 1 && s->vectors * s->pass > s->n->machine->registers / 2)
     s->vectors /= 2;
-  int64_t tile = s->vectors * s->lanes, part = divide_up(s->width, STREAM_TASKS_MIN), least = RUN_LEAST / bytes, most = RUN_MOST / bytes;
-  s->tiles = divide_up(part < least ? least : part > most ? most : part, tile);
+  int64_t tile = s->vectors * s->lanes, part = divide_up(s->width, STREAM_TASKS_MIN), most = RUN_MOST / bytes;
+  s->tiles = divide_up(part > most ? most : part, tile);
   s->work = (struct product_work){.batch = (double)s->batch,
                                   .m = (double)s->pass,
                                   .k = (double)s->k,
@@ -97,7 +97,7 @@ static bool is_stream(struct stream *s) {
   if (s->pass > PIXELS_MAX)
     return false;
   find_sizes(s);
-  return product_may_stream(s->n->machine, &s->work) && s->width * (int64_t)s->work.bytes >= RUN_LEAST;
+  return product_may_stream(s->n->machine, &s->work) && s->width * (int64_t)s->work.bytes >= ROW_LEAST;
 }
 
 /* ---- what it takes ---- */

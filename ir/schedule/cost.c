@@ -271,7 +271,7 @@ double product_tile_cycles(const struct machine *machine, const struct product_w
     step = step * (row_blocks(machine, w->m, t) > 1 ? rates->far_step : 1) + (fetch ? t->vectors * rates->fetch : 0);
     lost = lost_lines(machine, w, t, fetch);
     first = lost > 0 ? 0 : first_lines(rates, lines, step, fetch);
-    rest = rest_waits(machine, w->m, t, step, lost);
+    rest = w->is_open ? 0 : rest_waits(machine, w->m, t, step, lost);
     step = overlapped_by(step + (is_half(machine) ? asked_cycles(w, t) : 0), lost, LOST_SHARE);
   }
   step += product_is_paged(machine, w) && lost == 0 ? rates->page : 0;
@@ -333,9 +333,10 @@ bool product_may_stream(const struct machine *machine, const struct product_work
   return product_is_far(machine, w) && (w->m <= rates_of(machine)->streamed_rows || product_is_paged(machine, w));
 }
 #define STREAM_TERMS 4
-#define STREAM_ROWS 4 /* of the first factor, from which on sums that wait cost more than runs that are shorter */
+#define STREAM_TERMS_MANY 16
+#define STREAM_ROWS_FEW 2 /* of the first factor: with more, sums that wait cost more than runs that lie apart */
 int64_t product_stream_terms(const struct machine *machine, const struct product_work *w) {
-  return rates_of(machine)->streams_come && w->m >= STREAM_ROWS ? 2 * STREAM_TERMS : STREAM_TERMS;
+  return rates_of(machine)->streams_come && w->m > STREAM_ROWS_FEW ? STREAM_TERMS_MANY : STREAM_TERMS;
 }
 bool product_stream_asks(const struct machine *machine, const struct product_work *w) {
   return !rates_of(machine)->streams_come && w->batch * w->k * w->width * w->bytes <= (double)machine->bytes[LEVEL_L3];

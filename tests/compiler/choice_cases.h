@@ -285,8 +285,14 @@ static const struct choice_case cases[] = {
    "split n 64 -> no ni; order no m ni; split m 6 -> mo mi tail cut 4 2 1"},
   {"one row", PRODUCT("1", "256", "512", ""), "x86-64-v4", NULL},
   {"one row, and a factor beyond L2 is read as it lies", PRODUCT("1", "602", "530", ""), "x86-64-v4",
-   "split n 128 -> ns ni; split ns 4 -> nt no; split k 4 -> ko ki; order nt no m ni; sink no m ni under ko in stack; sink m ni under ki in "
+   "split n 128 -> ns ni; split ns 3 -> nt no; split k 4 -> ko ki; order nt no m ni; sink no m ni under ko in stack; sink m ni under ki in "
    "register; fetch b at ki ahead 4; run nt tasks"},
+  {"whose lines come by themselves on some machines", PRODUCT("1", "3136", "1024", ""), "znver4",
+   "split n 128 -> ns ni; split ns 4 -> nt no; split k 4 -> ko ki; order nt no m ni; sink no m ni under ko in stack; sink m ni under ki in "
+   "register; run nt tasks"},
+  {"several rows, whose sums wait less often", PRODUCT("4", "3136", "1024", ""), "znver4", "split k 16 -> ko ki"},
+  {"a rest of rows cannot hide lost lines", PRODUCT("12", "2048", "2048", ""), "znver4",
+   "split n 64 -> no ni; order no m ni; split m 6 -> mo mi; sink"},
   {"beyond L3 the CPU's own guess is left alone", PRODUCT("1", "2048", "1024", ""), "x86-64-v4", "under ki in register; run nt tasks"},
   {"few rows, and a factor in many pages", PRODUCT("5", "4096", "1024", ""), "znver4", "split n 32 -> ns ni; split ns 16 -> nt no"},
   {"few rows in one tile, where they find its pages", PRODUCT("5", "2000", "1024", ""), "znver4",
@@ -301,7 +307,7 @@ static const struct choice_case cases[] = {
    "when n0 < 17: name i0 i1 i2 -> m n k; fma; split n 16 -> ns ni; split ns 32 -> nt no; split k 4 -> ko ki; order nt m no ni; split m 4 "
    "-> mo mi tail cut 2 1; order mo no mi ni; sink no mi ni under ko in stack"},
   {"few pixels of open images", PIXELS("n0", "2", "512", " sizes 1"), "x86-64-v3",
-   "when n0 < 5: name i0 i1 i2 i3 i4 i5 -> m bb bc n ka k; fma; split n 16 -> ns ni; split ns 32 -> nt no; split k 4 -> ko ki; order nt m "
+   "when n0 < 5: name i0 i1 i2 i3 i4 i5 -> m bb bc n ka k; fma; split n 16 -> ns ni; split ns 16 -> nt no; split k 4 -> ko ki; order nt m "
    "no bb bc ni; sink no bb bc ni under ka ko in stack; sink bb bc ni under ki in register"},
   {"a vector times a matrix",
    "kernel k(in a: f32[600], in b: f32[600,1024], out c: f32[1024]) { par i0 < 1024 { var v0: f32 = 0:f32 red i1 < 600 { v0 = add(v0, "
