@@ -57,7 +57,7 @@ struct blocked {
 #define EVEN_TASKS 4          /* of a core: more differ little from core to core */
 #define OPEN_ROWS 256         /* of a task, where their number is open */
 #define STRIPS_IN_PLACE 3     /* of a task: runs that long of a row's columns */
-#define CHUNK_ROWS 1024       /* of a task, at least: fewer do not pay for a copy of their own, */
+#define CHUNK_ROWS 256        /* of a task, at least: fewer do not pay for a copy of their own, */
 #define CHUNK_ROWS_COPIED 128 /* unless rows are copied, too, which fewer tasks of wider strips do less often */
 #define AHEAD 16              /* terms whose lines are asked for, */
 #define AHEAD_ROWS 8          /* of a first factor that is copied, */

@@ -291,6 +291,8 @@ static const struct choice_case cases[] = {
    "split n 128 -> ns ni; split ns 4 -> nt no; split k 4 -> ko ki; order nt no m ni; sink no m ni under ko in stack; sink m ni under ki in "
    "register; run nt tasks"},
   {"several rows, whose sums wait less often", PRODUCT("4", "3136", "1024", ""), "znver4", "split k 16 -> ko ki"},
+  {"few columns, whose rows make tasks", TRANSPOSED("1152", "192", "32"), "znver4",
+   "split m 8 -> ms mi; split ms 36 -> mc mo; order mc no"},
   {"a rest of rows cannot hide lost lines", PRODUCT("12", "2048", "2048", ""), "znver4",
    "split n 64 -> no ni; order no m ni; split m 6 -> mo mi; sink"},
   {"beyond L3 the CPU's own guess is left alone", PRODUCT("1", "2048", "1024", ""), "x86-64-v4", "under ki in register; run nt tasks"},
