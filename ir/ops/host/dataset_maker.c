@@ -89,21 +89,24 @@ const struct attr_func *dataset_mapping(const struct node *dataset) {
   return strstr(dataset->op, "Map") && !is_op(dataset, "FlatMapDataset") ? dataset_function_at(dataset, "f") : NULL;
 }
 
+/* What gives result i of a function, behind what hands it on. */
+static struct edge result_edge(const struct instance *body, uint32_t i) {
+  struct edge e = body->rets[i];
+  for (int step = 0; step < 16 && e.node >= body->arg_count && is_op(&body->graph->nodes.items[e.node], "Identity"); step++)
+    e = body->graph->nodes.items[e.node].inputs[0];
+  return e;
+}
+
 int dataset_handed_result(struct op_call *c, const struct node *dataset, const struct attr_func *func, uint32_t i, int *rank) {
   const struct function *function = function_find(op_graph(c), func->name);
   struct instance body;
   *rank = -1;
   if (!function || function_instantiate(op_graph(c), function, func->attrs, func->attr_count, dataset->name, op_arena(c), &body) != OK)
     return -1;
-  uint32_t at = i < body.ret_count ? body.rets[i].node : 0;
-  const struct node *node = &body.graph->nodes.items[at];
-  for (int step = 0; step < 16 && at >= body.arg_count && is_op(node, "Identity"); step++) {
-    at = node->inputs[0].node;
-    node = &body.graph->nodes.items[at];
-  }
+  uint32_t at = i < body.ret_count ? result_edge(&body, i).node : 0;
   bool is_handed = i < body.ret_count && at < body.arg_count;
   if (i < body.ret_count && !is_handed)
-    *rank = dataset_boxed_rank(node);
+    *rank = dataset_boxed_rank(&body.graph->nodes.items[at]);
   instance_deinit(&body);
   return is_handed ? (int)at : -1;
 }
@@ -129,7 +132,27 @@ bool dataset_gives_scalars(const struct node *dataset) {
   return is_one_of(dataset, scalars, sizeof scalars / sizeof *scalars);
 }
 
-/* Behind datasets that hand elements on, and functions that hand the component through. */
+/* What makes component i of a scan's elements where its function gives the same also as a state, as a loop over a dataset that may end
+ * early does: a list stays what it was first. */
+static const struct node *scanned_maker(struct op_call *c, const struct node *scan, uint32_t i) {
+  const struct attr_value *list = node_attr(scan, "Tstate");
+  const struct attr_func *func = dataset_function_at(scan, "f");
+  const struct function *function = func ? function_find(op_graph(c), func->name) : NULL;
+  uint32_t states = list && list->kind == ATTR_LIST ? list->list.count : 0;
+  struct instance body;
+  if (!function || function_instantiate(op_graph(c), function, func->attrs, func->attr_count, scan->name, op_arena(c), &body) != OK)
+    return NULL;
+  uint32_t state = i + states < body.ret_count ? 0 : states;
+  for (; state < states; state++) {
+    const struct edge made = result_edge(&body, i + states), kept = result_edge(&body, state);
+    if (made.node == kept.node && made.port == kept.port)
+      break;
+  }
+  instance_deinit(&body);
+  return state < states ? dataset_maker(c, scan, 1 + state) : NULL;
+}
+
+/* Behind datasets that hand elements on, and functions that hand the component through. The state of a reduction is what it was first. */
 const struct node *dataset_component_maker(struct op_call *c, const struct node *dataset, uint32_t i) {
   for (int step = 0; step < 32; step++) {
     const struct attr_func *func = dataset_mapping(dataset);
@@ -144,5 +167,9 @@ const struct node *dataset_component_maker(struct op_call *c, const struct node 
   }
   if (is_op(dataset, "TensorDataset") || is_op(dataset, "TensorSliceDataset"))
     return dataset_maker(c, dataset, i);
+  if (is_op(dataset, "ReduceDataset"))
+    return dataset_maker(c, dataset, 1 + i);
+  if (is_op(dataset, "ScanDataset"))
+    return scanned_maker(c, dataset, i);
   return is_op(dataset, "WindowDataset") ? window_maker(c, dataset, i) : NULL;
 }

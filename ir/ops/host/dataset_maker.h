@@ -16,7 +16,7 @@ struct frame *dataset_frame(const struct op_call *c, const struct node *node);
  * results of calls that were lowered. */
 const struct node *dataset_maker_at(const struct frame *fr, struct edge e);
 const struct node *dataset_maker(const struct op_call *c, const struct node *node, uint32_t i);
-/* What makes component i of the elements of a dataset, where that is a dataset; NULL: it is not known. */
+/* What makes component i of the elements of a dataset, where that is a dataset or list; NULL: it is not known. */
 const struct node *dataset_component_maker(struct op_call *c, const struct node *dataset, uint32_t i);
 /* The types and shapes of a dataset's components; false when they are not known. */
 bool dataset_spec(const struct node *dataset, const struct attr_value **types, const struct attr_value **shapes);

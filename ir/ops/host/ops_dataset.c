@@ -69,7 +69,19 @@ static void add_sparse_slice(struct op_call *c, struct dataset_function *f, cons
   dataset_function_add(c, f, shape, NULL);
 }
 
-/* The rank that a dataset's function gives a component, also behind datasets that hand elements on, in batches or out of them. */
+/* The rank of a component of a dataset that holds tensors, or the rows of some: that of what it was made of. */
+static int held_rank(struct op_call *c, const struct node *dataset, uint32_t i) {
+  bool rows = is_op(dataset, "TensorSliceDataset");
+  const struct frame *fr = rows || is_op(dataset, "TensorDataset") ? dataset_frame(c, dataset) : NULL;
+  if (!fr || i >= dataset->input_count)
+    return -1;
+  struct edge e = dataset->inputs[i];
+  value_id v = fr->lowered[e.node] && fr->bound[e.node] ? fr->bound[e.node][e.port].value : NO_VALUE;
+  const struct flow_value *held = v ? &fr->flow->values.items[v] : NULL;
+  return held && !held->any_rank ? held->rank - rows : -1;
+}
+
+/* The rank that a dataset's function or its tensors give a component, also behind datasets that hand elements on, in batches or out of them. */
 static int made_rank(struct op_call *c, const struct node *dataset, uint32_t i) {
   const struct attr_value *types, *shapes;
   const struct dataset_functions *all = op_datasets(c);
@@ -82,6 +94,9 @@ static int made_rank(struct op_call *c, const struct node *dataset, uint32_t i) 
   }
   if (dataset && dataset_gives_scalars(dataset))
     return more;
+  int held = dataset ? held_rank(c, dataset, i) : -1;
+  if (held >= 0)
+    return held + more;
   bool scans = dataset && is_op(dataset, "ScanDataset");
   const struct attr_value *states = scans ? node_attr(dataset, "Tstate") : NULL;
   for (uint32_t k = 0; all && dataset && (scans || dataset_mapping(dataset)) && k < all->list.count; k++)
@@ -440,6 +455,8 @@ static status set_components(struct op_call *c, struct flow_node *n) {
       TRY(set_unsaid(c, n, i));
     else
       TRY(op_host_output_shaped(c, n, i, &shapes->list.items[i].shape));
+    if (is_op(c->node, "ReduceDataset") && i + 1 < c->in_count) /* a list is still what it was first */
+      c->out[i].maker = c->in[i + 1].maker;
   }
   return OK;
 }
