@@ -124,6 +124,17 @@ const struct node *dataset_handed(struct op_call *c, const struct node *dataset)
   return dataset_maker(c, dataset, is_op(dataset, "DirectedInterleaveDataset"));
 }
 
+const struct node *dataset_zipped(struct op_call *c, const struct node *dataset, uint32_t *i) {
+  for (uint32_t k = 0; k < dataset->input_count; k++) {
+    const struct attr_value *types, *shapes;
+    const struct node *part = dataset_maker(c, dataset, k);
+    if (!dataset_spec(part, &types, &shapes) || *i < types->list.count)
+      return part;
+    *i -= types->list.count;
+  }
+  return NULL;
+}
+
 /* A dataset's own graph, which a SavedModel keeps of one that an object holds, does not say the shape of what these give. */
 bool dataset_gives_scalars(const struct node *dataset) {
   static const char *const scalars[] = {"TextLineDataset", "TFRecordDataset",          "TFRecordDatasetV2",

@@ -30,6 +30,8 @@ int dataset_handed_result(struct op_call *c, const struct node *dataset, const s
 bool dataset_hands_on(const struct node *dataset);
 /* The one whose elements these are, of several the first. */
 const struct node *dataset_handed(struct op_call *c, const struct node *dataset);
+/* The dataset of those that are zipped that gives component *i of the elements, and which of its own that is; NULL: not known. */
+const struct node *dataset_zipped(struct op_call *c, const struct node *dataset, uint32_t *i);
 bool dataset_gives_scalars(const struct node *dataset); /* whatever its attributes say */
 
 /* ---- variants: sparse and ragged tensors, whose rank the graph does not say (dataset_rank.c) ---- */

@@ -122,14 +122,8 @@ static int rank_of_mapped(struct walk w, const struct node *dataset, const struc
 
 static int rank_of_zipped(struct walk w, const struct node *dataset, uint32_t i) {
   w.depth++;
-  for (uint32_t k = 0; k < dataset->input_count; k++) {
-    const struct attr_value *types, *shapes;
-    const struct node *part = dataset_maker(w.c, dataset, k);
-    if (!dataset_spec(part, &types, &shapes) || i < types->list.count)
-      return rank_of(w, part, i);
-    i -= types->list.count;
-  }
-  return -1;
+  const struct node *part = dataset_zipped(w.c, dataset, &i);
+  return rank_of(w, part, i);
 }
 
 /* Of elements that are those of the source, in batches or out of them. */

@@ -86,9 +86,9 @@ static int made_rank(struct op_call *c, const struct node *dataset, uint32_t i) 
   const struct attr_value *types, *shapes;
   const struct dataset_functions *all = op_datasets(c);
   int more = 0;
-  for (int step = 0; dataset && dataset_hands_on(dataset) && step < 32; step++) {
+  for (int step = 0; dataset && (dataset_hands_on(dataset) || is_op(dataset, "ZipDataset")) && step < 32; step++) {
     more += is_op(dataset, "BatchDatasetV2") - is_op(dataset, "UnbatchDataset");
-    dataset = dataset_handed(c, dataset);
+    dataset = is_op(dataset, "ZipDataset") ? dataset_zipped(c, dataset, &i) : dataset_handed(c, dataset);
     if (dataset_spec(dataset, &types, &shapes) && i < shapes->list.count && !shapes->list.items[i].shape.unknown_rank)
       return shapes->list.items[i].shape.rank + more;
   }
