@@ -54,6 +54,7 @@ struct branch_own {
   struct origin value;
 };
 /* What is known while compiling of what a resource holds: the shapes of a queue's components, of a tensor array's elements. */
+#define OBJECT_KEYED_MAX 64 /* elements of a list that are remembered one by one: what is written out in a graph */
 struct object_shapes {
   const struct node *maker;
   uint32_t count;
@@ -194,6 +195,13 @@ void lower_note_change(struct lower *lw, uint32_t var);
 
 /* The record of a maker's resource, empty at first; NULL: there is no maker. */
 struct object_shapes *lower_object(struct lower *lw, const struct node *maker);
+/* Elements of another size than those before: that size is none of the list's. True when it was. */
+bool lower_join_element(struct op_call *c, struct flow_value *known, const struct flow_value *x);
+/* Remembers the lasting shape of an element of a list. */
+void lower_note_element(struct op_call *c, struct object_shapes *list, struct flow_value element);
+/* A loop hands on the list that `other` made in the place of the one that `list` made: this may be either from then on. True when more is
+ * known of it now, or less. */
+bool lower_join_list(struct op_call *c, const struct node *list, const struct node *other);
 /* What a value here was first: what came out of a list is what the same turn of the loop in front put in, what came out of an optional
  * what was put in; what a branch is given, what a loop hands through is what it was outside. Others, and all but
  * scalars that can decide or be optionals: themselves. */

@@ -567,10 +567,12 @@ static status build_turns(struct op_call *c, struct region_body cond, struct reg
   bool(*open)[LIMIT_RANK] = arena_alloc(c->lw->arena, sizeof *open * (c->in_count + 1));
   struct flow *outer = region_enter(c->lw, c->lw->walk.flow);
   status s = OK;
-  for (bool changed = true; changed && s == OK;) { /* ends: each turn opens a dim */
+  for (bool changed = true; changed && s == OK;) { /* ends: each turn opens a dim, or of a list's elements a rank */
     changed = false;
     s = build_region(c, body, true, origins, c->in, c->in_count, shapes, c->in_count, &regions[1]);
     s = s == OK ? generalise(c, shapes, open, &regions[1], &changed) : s;
+    for (uint32_t i = 0; i < c->in_count && s == OK; i++)
+      changed |= lower_join_list(c, c->in[i].maker, regions[1].rets[i].maker);
   }
   if (s == OK)
     s = build_region(c, cond, false, origins, c->in, c->in_count, condition_shapes(c, shapes, open, &regions[1]), 1, &regions[0]);

@@ -113,6 +113,53 @@ struct object_shapes *lower_object(struct lower *lw, const struct node *maker) {
   return o;
 }
 
+bool lower_join_element(struct op_call *c, struct flow_value *known, const struct flow_value *x) {
+  bool changed = false;
+  for (int d = 0; d < known->rank && known->rank == x->rank; d++)
+    if (known->dims[d] != NO_DIM && (x->dims[d] == NO_DIM || dim_equal(op_dims(c), known->dims[d], x->dims[d]) != 1)) {
+      known->dims[d] = NO_DIM;
+      changed = true;
+    }
+  return changed;
+}
+
+void lower_note_element(struct op_call *c, struct object_shapes *o, struct flow_value element) {
+  o->ranks |= ranks_of(element.rank);
+  if (o->count && o->said && o->values->rank == element.rank) { /* the first element fills in what was left open */
+    for (int d = 0; d < element.rank; d++)
+      if (o->values->dims[d] == NO_DIM)
+        o->values->dims[d] = element.dims[d];
+    o->said = false;
+    return;
+  }
+  if (o->count) {
+    lower_join_element(c, o->values, &element);
+    return;
+  }
+  o->values = ARENA_ARRAY(op_arena(c), struct flow_value, OBJECT_KEYED_MAX + 1);
+  o->values[o->count++] = element;
+}
+
+static bool is_list(const struct node *maker) { return maker && strstr(maker->op, "TensorList"); }
+
+bool lower_join_list(struct op_call *c, const struct node *list, const struct node *other) {
+  if (list == other || !is_list(list) || !is_list(other))
+    return false;
+  struct object_shapes *o = lower_object(c->lw, list), *p = lower_object(c->lw, other);
+  rank_set ranks = o->ranks | p->ranks;
+  bool changed = ranks != o->ranks || (!o->count && p->count) || (p->makers && !o->makers);
+  if (p->count && o->count && !o->said)
+    changed |= lower_join_element(c, o->values, p->values);
+  else if (p->count)
+    lower_note_element(c, o, *p->values);
+  o->ranks = ranks;
+  o->makers = o->makers ? o->makers : p->makers;
+  o->count = o->count > 1 ? 1 : o->count; /* which element was which does not hold for the other */
+  o->pushed = (struct origin){0};
+  o->pushed_by = "";
+  return changed;
+}
+
 /* Most values are no such scalars: the list stays short. */
 static bool has_origin(const struct flow *flow, value_id v) {
   const struct flow_value *x = &flow->values.items[v];

@@ -43,6 +43,9 @@ static status lower_function_body(struct op_call *c, const struct dataset_functi
     s = rets[i].alternatives ? lower_any_rank(&read, rets[i], &v) : op_input(&read, 0, &v);
     vec_push(&flow->results, v);
   }
+  const struct attr_value *states = node_attr(f->node, "Tstate");
+  for (uint32_t i = 0; states && i < states->list.count && i < ret_count && i < f->args.count && s == OK; i++)
+    lower_join_list(c, f->args.items[i].maker, rets[i].maker);
   vec_free(&inner.body);
   return s;
 }

@@ -8,36 +8,12 @@
 
 /* ---- element shapes ---- */
 
-/* Elements of another size than those before: that size is none of the list's. */
-static void join_element(struct op_call *c, struct flow_value *known, const struct flow_value *x) {
-  for (int d = 0; d < known->rank && known->rank == x->rank; d++)
-    if (known->dims[d] != NO_DIM && (x->dims[d] == NO_DIM || dim_equal(op_dims(c), known->dims[d], x->dims[d]) != 1))
-      known->dims[d] = NO_DIM;
-}
-
-#define KEYED_MAX 64 /* elements that are remembered one by one: what is written out in a graph */
-
 /* Remembers the shape of an element (rows: without the first dimension) for the list that input `handle` is. A loop's body
  * may come here several times, until the shapes of its variables have settled. */
 static void note_element(struct op_call *c, const struct node *maker, const struct flow_value *x, bool rows) {
   struct object_shapes *o = lower_object(c->lw, maker);
-  if (!o)
-    return;
-  struct flow_value element = op_lasting_shape(c, x, rows);
-  o->ranks |= ranks_of(element.rank);
-  if (o->count && o->said && o->values->rank == element.rank) { /* the first element fills in what was left open */
-    for (int d = 0; d < element.rank; d++)
-      if (o->values->dims[d] == NO_DIM)
-        o->values->dims[d] = element.dims[d];
-    o->said = false;
-    return;
-  }
-  if (o->count) {
-    join_element(c, o->values, &element);
-    return;
-  }
-  o->values = ARENA_ARRAY(op_arena(c), struct flow_value, KEYED_MAX + 1);
-  o->values[o->count++] = element;
+  if (o)
+    lower_note_element(c, o, op_lasting_shape(c, x, rows));
 }
 
 /* What the maker says of all elements. */
@@ -64,16 +40,16 @@ static void note_item(struct op_call *c, const struct node *maker, const struct 
   for (uint32_t i = 1; o && at >= 0 && i < o->count; i++)
     if (o->keys[i] == at) {
       if (o->values[i].rank == element.rank)
-        join_element(c, &o->values[i], &element);
+        lower_join_element(c, &o->values[i], &element);
       else
         o->values[i] = element;
       return;
     }
-  if (!o || at < 0 || o->count > KEYED_MAX)
+  if (!o || at < 0 || o->count > OBJECT_KEYED_MAX)
     return;
-  int64_t *keys = ARENA_ARRAY(op_arena(c), int64_t, KEYED_MAX + 1);
+  int64_t *keys = ARENA_ARRAY(op_arena(c), int64_t, OBJECT_KEYED_MAX + 1);
   if (o->keys)
-    memcpy(keys, o->keys, sizeof *keys * (KEYED_MAX + 1));
+    memcpy(keys, o->keys, sizeof *keys * (OBJECT_KEYED_MAX + 1));
   keys[o->count] = at;
   o->keys = keys;
   o->values[o->count++] = element;
@@ -229,7 +205,7 @@ static void note_prefixed(struct op_call *c, const struct node *array) {
   struct object_shapes *own = lower_object(c->lw, c->node);
   if (!o || front < 0)
     return;
-  own->values = ARENA_ARRAY(op_arena(c), struct flow_value, KEYED_MAX + 1);
+  own->values = ARENA_ARRAY(op_arena(c), struct flow_value, OBJECT_KEYED_MAX + 1);
   own->keys = o->keys;
   for (own->count = 0; own->count < o->count; own->count++) {
     struct flow_value x = o->values[own->count];
