@@ -81,7 +81,8 @@ static int held_rank(struct op_call *c, const struct node *dataset, uint32_t i) 
   return held && !held->any_rank ? held->rank - rows : -1;
 }
 
-/* The rank that a dataset's function or its tensors give a component, also behind datasets that hand elements on, in batches or out of them. */
+/* The rank that a dataset's function or its tensors give a component, also behind datasets that hand elements on, in batches or out of
+ * them. */
 static int made_rank(struct op_call *c, const struct node *dataset, uint32_t i) {
   const struct attr_value *types, *shapes;
   const struct dataset_functions *all = op_datasets(c);
