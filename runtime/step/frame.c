@@ -231,22 +231,28 @@ static status plan_add(struct frame *frame, const int64_t *symbols) {
   return OK;
 }
 
-static status frame_place(struct frame *frame, const int64_t *symbols) {
+/* As the first plan says. */
+static status frame_place(struct frame *frame) {
   const struct part *part = frame->part;
-  bool is_found = plan_find(frame, symbols);
-  if (is_found && plan_is_outdated(frame)) {
-    plan_drop_first(frame);
-    is_found = false;
-  }
-  if (!is_found)
-    TRY(plan_add(frame, symbols));
-  struct arena_plan *plan = frame->plans;
+  const struct arena_plan *plan = frame->plans;
   TRY(frame_reserve_arena(frame, plan->bytes));
   TRY(frame_reserve_scratch(frame, plan->scratch_max));
   memcpy(frame->sizes, plan->sizes, part->size_count * sizeof *frame->sizes);
   memcpy(frame->launches, plan->launches, part->kernel_count * sizeof *frame->launches);
   place_slots(frame, plan);
   return OK;
+}
+static status frame_plan(struct frame *frame, const int64_t *symbols) {
+  size_t bytes = frame->part->symbol_count * sizeof *symbols;
+  bool is_placed = frame->plans && memcmp(frame->plans->symbols, symbols, bytes) == 0, is_found = is_placed || plan_find(frame, symbols);
+  if (is_found && plan_is_outdated(frame)) {
+    plan_drop_first(frame);
+    is_found = is_placed = false;
+  }
+  if (!is_found)
+    TRY(plan_add(frame, symbols));
+  memcpy(frame->symbols, symbols, bytes);
+  return is_placed ? OK : frame_place(frame);
 }
 
 /* Both under the part's lock. */
@@ -289,11 +295,7 @@ status frame_acquire(struct part *part, struct step *step, const int64_t *symbol
     pthread_mutex_unlock(&part->lock);
   }
   frame->fault.code = 0;
-  size_t bytes = part->symbol_count * sizeof *symbols;
-  status result = OK;
-  if (!frame->plans || memcmp(frame->plans->symbols, symbols, bytes) != 0)
-    result = frame_place(frame, symbols);
-  memcpy(frame->symbols, symbols, bytes);
+  status result = frame_plan(frame, symbols);
   if (result != OK) {
     pthread_mutex_lock(&part->lock);
     leave_busy(frame);

@@ -10,7 +10,9 @@
 #include "runtime/program/program_check.h"
 #include "runtime/memory/variable.h"
 #include "runtime/step/commit.h"
+#include "runtime/step/pool.h"
 #include "runtime/step/task_state.h"
+#include "tests/support/cores.h"
 #include "tests/support/program_builder.h"
 #include "tests/support/test.h"
 
@@ -52,16 +54,17 @@ static const struct kernel_code kernels[] = {{run_double, one_tile},
 
 /* ---- running ---- */
 
-static struct task *load(struct program_builder *b) {
+static struct task *load_for(struct program_builder *b, int threads) {
   struct task *task = NULL;
   b->kernel_count = KERNELS;
   const struct program *program = pb_finish(b);
   status checked = program_check(program);
   if (checked != OK)
     test_fail("program_check: %s", status_text());
-  assert_int_equal(task_create(program, kernels, 1, &task), OK);
+  assert_int_equal(task_create(program, kernels, threads, &task), OK);
   return task;
 }
+static struct task *load(struct program_builder *b) { return load_for(b, 1); }
 
 static struct tensor *floats(int rank, int64_t count, const float *values) {
   struct tensor *tensor = NULL;
@@ -78,7 +81,7 @@ static void unload(struct program_builder *b, struct task *task) {
 /* ---- tests ---- */
 
 /* feed x: [n] -> double -> double -> fetch */
-static struct task *load_doubling(struct program_builder *b, bool dataflow) {
+static struct task *load_doubling(struct program_builder *b, bool dataflow, int threads) {
   pb_begin(b);
   pb_port(b, "x", DTYPE_FLOAT, 1, -1);
   pb_port(b, "y", DTYPE_FLOAT, 1, -1);
@@ -100,12 +103,12 @@ static struct task *load_doubling(struct program_builder *b, bool dataflow) {
     b->instrs.items[i].need_count = i > 0;
   }
   pb_entry(b, "main", 1, 1, 1, 4, dataflow);
-  return load(b);
+  return load_for(b, threads);
 }
 
 static void run_doubling(bool dataflow) {
   struct program_builder b;
-  struct task *task = load_doubling(&b, dataflow);
+  struct task *task = load_doubling(&b, dataflow, 1);
   static const float values[] = {1, 2, 3, -4};
   for (int turn = 0; turn < 3; turn++)
     for (int64_t count = 0; count <= 4; count++) {
@@ -129,10 +132,40 @@ static void a_dataflow_step_gives_the_same(void **state) {
   run_doubling(true);
 }
 
+static void double_one(struct task *task) {
+  static const float one = 1;
+  struct tensor *x = floats(1, 1, &one), *y;
+  assert_int_equal(task_run(task, 0, &x, &y, NULL), OK);
+  assert_true(*(const float *)y->data == 4);
+  tensor_release(x);
+  tensor_release(y);
+}
+/* What lines that threads share cost is a guess while no second core is at work; plans made with it are made again. */
+static void a_plan_that_was_a_guess_is_made_again(void **state) {
+  (void)state;
+  cpu_set_t all;
+  use_one_core(&all);
+  struct program_builder b;
+  struct task *task = load_doubling(&b, false, 2);
+  for (int step = 0; step < 40; step++)
+    double_one(task);
+  assert_true(task->parts[0].idle->plans->is_guess);
+  use_cores(&all);
+  int64_t ns;
+  bool is_known = false;
+  for (int i = 0; i < 1000 && !is_known; i++)
+    is_known = pool_shared_line(task->pool, &ns);
+  for (int step = 0; step < 40; step++)
+    double_one(task);
+  assert_true(task->parts[0].idle->plans->is_guess == !is_known); /* asked for in the 64th step */
+  assert_int_equal(task->parts[0].idle->plan_count, 1);
+  unload(&b, task);
+}
+
 static void a_fetch_outlives_later_steps(void **state) {
   (void)state;
   struct program_builder b;
-  struct task *task = load_doubling(&b, false);
+  struct task *task = load_doubling(&b, false, 1);
   static const float first[] = {1}, second[] = {5};
   struct tensor *x = floats(1, 1, first), *z = floats(1, 1, second), *y, *later;
   assert_int_equal(task_run(task, 0, &x, &y, NULL), OK);
@@ -148,7 +181,7 @@ static void a_fetch_outlives_later_steps(void **state) {
 static void feeds_that_do_not_fit_are_named(void **state) {
   (void)state;
   struct program_builder b;
-  struct task *task = load_doubling(&b, false);
+  struct task *task = load_doubling(&b, false, 1);
   struct tensor *y = NULL, *missing = NULL, *integers, *scalar = floats(0, 0, (float[]){1});
   assert_int_equal(tensor_copy_in(DTYPE_INT32, &(struct shape){1, {1}}, &(int32_t){1}, &integers), OK);
   const struct {
@@ -584,6 +617,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_step_serves_every_size),
     cmocka_unit_test(a_dataflow_step_gives_the_same),
+    cmocka_unit_test(a_plan_that_was_a_guess_is_made_again),
     cmocka_unit_test(a_fetch_outlives_later_steps),
     cmocka_unit_test(feeds_that_do_not_fit_are_named),
     cmocka_unit_test(a_failed_check_names_node_op_task_and_values),
