@@ -20,12 +20,32 @@ static void import_main_op(const Tensorflow__MetaGraphDef *meta, struct arena *a
     }
 }
 
-static void import_assets(const Tensorflow__MetaGraphDef *meta, struct arena *arena, struct model *out) {
-  for (size_t i = 0; i < meta->n_asset_file_def; i++) {
-    const Tensorflow__AssetFileDef *def = meta->asset_file_def[i];
-    if (def->tensor_info && def->tensor_info->encoding_case == TENSORFLOW__TENSOR_INFO__ENCODING_NAME)
-      vec_push(&out->assets, (struct asset){arena_strdup(arena, def->tensor_info->name), arena_strdup(arena, def->filename)});
+static void import_asset(const Tensorflow__AssetFileDef *def, struct arena *arena, struct model *out) {
+  if (def->tensor_info && def->tensor_info->encoding_case == TENSORFLOW__TENSOR_INFO__ENCODING_NAME)
+    vec_push(&out->assets, (struct asset){arena_strdup(arena, def->tensor_info->name), arena_strdup(arena, def->filename)});
+}
+/* TensorFlow 1's builder says them in a collection. */
+static status import_collected_assets(const Tensorflow__CollectionDef *def, struct arena *arena, struct model *out) {
+  for (size_t i = 0; i < def->any_list->n_value; i++) {
+    const ProtobufCBinaryData *data = &def->any_list->value[i]->value;
+    Tensorflow__AssetFileDef *asset = tensorflow__asset_file_def__unpack(NULL, data->len, data->data);
+    if (!asset)
+      return fail(DATA_LOSS, "asset %zu of the collection saved_model_assets cannot be read", i);
+    import_asset(asset, arena, out);
+    tensorflow__asset_file_def__free_unpacked(asset, NULL);
   }
+  return OK;
+}
+static status import_assets(const Tensorflow__MetaGraphDef *meta, struct arena *arena, struct model *out) {
+  for (size_t i = 0; i < meta->n_asset_file_def; i++)
+    import_asset(meta->asset_file_def[i], arena, out);
+  for (size_t i = 0; i < meta->n_collection_def && !meta->n_asset_file_def; i++) {
+    const Tensorflow__CollectionDef *def = meta->collection_def[i]->value;
+    if (def && def->kind_case == TENSORFLOW__COLLECTION_DEF__KIND_ANY_LIST &&
+        strcmp(meta->collection_def[i]->key, "saved_model_assets") == 0)
+      TRY(import_collected_assets(def, arena, out));
+  }
+  return OK;
 }
 
 static void import_signatures(const Tensorflow__MetaGraphDef *meta, struct arena *arena, struct model *out) {
@@ -80,7 +100,7 @@ status import_meta(const Tensorflow__MetaGraphDef *meta, struct arena *arena, st
   import_collections(meta, arena, out);
   TRY(import_runners(arena, out));
   import_main_op(meta, arena, out);
-  import_assets(meta, arena, out);
+  TRY(import_assets(meta, arena, out));
   if (meta->object_graph_def)
     import_objects(meta->object_graph_def, arena, out);
   if (meta->saver_def) {

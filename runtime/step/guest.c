@@ -144,15 +144,21 @@ static struct part *own_part(struct task *task, uint32_t number, bool is_partial
   return NULL;
 }
 
+/* True: the task is stopping, and the driver knows. */
+static bool refuses_steps(struct task *task, uint32_t driver, uint64_t id) {
+  char text[TASK_REASON_BYTES + 300];
+  if (!atomic_load(&task->stopping))
+    return false;
+  task_stopping_text(task, text, sizeof text);
+  task->exchange->done(task->exchange->self, driver, id, UNAVAILABLE, text);
+  return true;
+}
+
 static void on_start(void *self, uint32_t driver, uint64_t id, uint32_t flagged, uint32_t command, uint64_t serial) {
   struct task *task = self;
   uint32_t entry = flagged & ~START_FLAGS;
-  if (atomic_load(&task->stopping)) {
-    char text[TASK_REASON_BYTES + 300];
-    task_stopping_text(task, text, sizeof text);
-    task->exchange->done(task->exchange->self, driver, id, UNAVAILABLE, text);
+  if (refuses_steps(task, driver, id))
     return;
-  }
   struct part *part = own_part(task, entry, flagged & START_PARTIAL);
   bool is_counted = serial > 0 && entry < task->program->tables[PROGRAM_ENTRIES].count; /* also where it has no part: to count the same */
   struct guest *guest = part || is_counted ? calloc(1, sizeof *guest) : NULL;
@@ -181,7 +187,8 @@ static void on_start(void *self, uint32_t driver, uint64_t id, uint32_t flagged,
   step_leave(task, &guest->step);
   step_stats_destroy(guest->step.stats);
   free(guest);
-  task->exchange->done(task->exchange->self, driver, id, RESOURCE_EXHAUSTED, status_text());
+  if (!refuses_steps(task, driver, id)) /* whose crew may have closed since */
+    task->exchange->done(task->exchange->self, driver, id, RESOURCE_EXHAUSTED, status_text());
 }
 
 /* Only values of steps that a third task drives may come before we have heard of the step. */

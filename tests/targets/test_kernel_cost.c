@@ -29,7 +29,7 @@ static const struct cost_case {
    NULL},
   {"numbers that no loop changes",
    "kernel k(in a: f32[20000], in b: f32[], out c: f32[20000]) { par i0 < 20000 { c[i0] = mul(a[i0], div(sqrt(b[]), log(b[]))) } }", 0,
-   2000, 12000, 1, 1, NULL},
+   2000, 12000, 2, 2, NULL},
   {"functions of each", "kernel k(in a: f32[20000], out b: f32[20000]) { par i0 < 20000 { b[i0] = exp(a[i0]) } }", 0, 4000, 60000, 1, 8,
    NULL},
   {"a product",
