@@ -60,6 +60,7 @@ struct object_shapes {
   uint32_t count;
   struct flow_value *values;
   const struct node **makers; /* of each that is an object itself (a list of lists), or NULL */
+  bool awaited;               /* of a list: an element was taken out before any was put in (lower_await.c) */
   bool said;                  /* what `values` has is what the maker says; no element has come yet */
   bool varies;                /* of a stack: what is pushed is not always the same */
   const dim *declared;        /* of a tensor list: the sizes that it was made with (-1: open), where they are known while compiling */
@@ -202,6 +203,11 @@ void lower_note_element(struct op_call *c, struct object_shapes *list, struct fl
 /* A loop hands on the list that `other` made in the place of the one that `list` made: this may be either from then on. True when more is
  * known of it now, or less. */
 bool lower_join_list(struct op_call *c, const struct node *list, const struct node *other);
+/* The maker of what is one or the other: of two lists the one that was made first, of which that is known from then on; else `a`. */
+const struct node *lower_either_list(struct op_call *c, const struct node *a, const struct node *b);
+/* Whether what is put into the list, of which no element is known yet, may still be seen: the element that is asked for then is dead in this
+ * walk over a loop's body. */
+bool lower_await_element(struct lower *lw, const struct node *list);
 /* What a value here was first: what came out of a list is what the same turn of the loop in front put in, what came out of an optional
  * what was put in; what a branch is given, what a loop hands through is what it was outside. Others, and all but
  * scalars that can decide or be optionals: themselves. */

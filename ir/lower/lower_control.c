@@ -128,6 +128,10 @@ static status build_region(struct op_call *c, struct region_body body, bool loop
     value_id v = NO_VALUE;
     struct op_call read = {.lw = lw, .node = c->node, .in = &out->rets[i], .in_count = 1};
     bool handle = out->rets[i].var && !out->rets[i].value;
+    if (out->rets[i].dead && lower_is_awaiting(lw)) {
+      out->rets[i].value = lower_await_result(out->flow, loops ? &shapes[i] : NULL);
+      continue;
+    }
     if (loops && in[i].value && shapes[i].data)
       out->rets[i].value = NO_VALUE;
     if (handle || (loops && in[i].value && shapes[i].data))
@@ -289,14 +293,14 @@ static const struct node *join_makers(struct op_call *c, const struct region *re
   }
   return made;
 }
-/* Whose objects result i is: those of the branch that has one. */
+/* Whose objects result i is: those of the branch that has one; of lists the first that was made, which is any of them from then on. */
 static const struct node *result_maker(struct op_call *c, const struct region *regions, uint32_t count, uint32_t i) {
   const struct node *first = NULL;
   for (uint32_t b = 0; b < count; b++) {
     const struct node *maker = regions[b].rets[i].maker;
     if (first && is_held(maker) && maker != first && strcmp(maker->op, "OptionalFromValue") == 0 && strcmp(first->op, maker->op) == 0)
       return join_makers(c, regions, count, i, first);
-    first = first ? first : is_held(maker) ? maker : NULL;
+    first = first ? lower_either_list(c, first, maker) : is_held(maker) ? maker : NULL;
   }
   return first ? first : regions[0].rets[i].maker;
 }
@@ -312,6 +316,17 @@ static struct origin only_origin(const struct region *regions, uint32_t count, u
       found = (struct origin){regions[b].flow, regions[b].rets[i].value};
   }
   return found;
+}
+
+/* Result i of a branch that has one; those that do not know theirs yet take it up. */
+static struct bound fill_awaited(const struct region *regions, uint32_t count, uint32_t i) {
+  uint32_t known = 0;
+  while (known + 1 < count && regions[known].rets[i].dead)
+    known++;
+  for (uint32_t b = 0; b < count && regions[known].rets[i].value && !regions[known].rets[i].dead; b++)
+    if (regions[b].rets[i].dead)
+      regions[b].flow->values.items[region_result(&regions[b], i)] = regions[known].flow->values.items[region_result(&regions[known], i)];
+  return regions[known].rets[i].dead ? (struct bound){.dead = true} : regions[known].rets[i];
 }
 
 static status emit_if(struct op_call *c, value_id choice, struct region *regions, uint32_t count) {
@@ -330,8 +345,9 @@ static status emit_if(struct op_call *c, value_id choice, struct region *regions
   for (uint32_t b = 0; b < count; b++)
     n->branches[b] = regions[b].flow;
   for (uint32_t i = 0; i < c->out_count; i++) {
-    if (!regions[0].rets[i].value) {
-      c->out[i] = regions[0].rets[i];
+    const struct bound r = fill_awaited(regions, count, i);
+    if (!r.value) {
+      c->out[i] = r;
       continue;
     }
     struct flow_value x;
@@ -566,6 +582,8 @@ static status build_turns(struct op_call *c, struct region_body cond, struct reg
                           const struct origin *origins, struct region *regions) {
   bool(*open)[LIMIT_RANK] = arena_alloc(c->lw->arena, sizeof *open * (c->in_count + 1));
   struct flow *outer = region_enter(c->lw, c->lw->walk.flow);
+  struct awaiting awaiting;
+  lower_await_begin(c->lw, &awaiting);
   status s = OK;
   for (bool changed = true; changed && s == OK;) { /* ends: each turn opens a dim, or of a list's elements a rank */
     changed = false;
@@ -573,7 +591,9 @@ static status build_turns(struct op_call *c, struct region_body cond, struct reg
     s = s == OK ? generalise(c, shapes, open, &regions[1], &changed) : s;
     for (uint32_t i = 0; i < c->in_count && s == OK; i++)
       changed |= lower_join_list(c, c->in[i].maker, regions[1].rets[i].maker);
+    changed |= lower_await_again(c->lw, &awaiting);
   }
+  lower_await_end(c->lw, &awaiting);
   if (s == OK)
     s = build_region(c, cond, false, origins, c->in, c->in_count, condition_shapes(c, shapes, open, &regions[1]), 1, &regions[0]);
   region_leave(c->lw, outer);

@@ -160,6 +160,18 @@ bool lower_join_list(struct op_call *c, const struct node *list, const struct no
   return changed;
 }
 
+const struct node *lower_either_list(struct op_call *c, const struct node *a, const struct node *b) {
+  if (a == b || !is_list(a) || !is_list(b))
+    return a;
+  const struct object_shapes *o = lower_object(c->lw, a), *p = lower_object(c->lw, b);
+  uint32_t at = 0;
+  while (c->lw->facts.objects.items[at] != o && c->lw->facts.objects.items[at] != p)
+    at++;
+  const struct node *first = c->lw->facts.objects.items[at] == o ? a : b;
+  lower_join_list(c, first, first == a ? b : a);
+  return first;
+}
+
 /* Most values are no such scalars: the list stays short. */
 static bool has_origin(const struct flow *flow, value_id v) {
   const struct flow_value *x = &flow->values.items[v];
@@ -187,6 +199,7 @@ struct lower lower_apart(const struct lower *lw) {
   memset(&apart.facts.given, 0, sizeof apart.facts.given);
   memset(&apart.facts.changed, 0, sizeof apart.facts.changed);
   memset(&apart.facts.temporaries, 0, sizeof apart.facts.temporaries);
+  apart.walk.awaiting = NULL; /* it has other lists */
   return apart;
 }
 

@@ -52,6 +52,7 @@ struct lower_walk {
   struct frame *newest_frame;         /* all frames of this lowering, the last one first */
   struct handed_on *handed_on;        /* what functions that run in the place of others give for their gradients, the last one first */
   uint32_t depth;                     /* of functions */
+  struct awaiting *awaiting;          /* the bodies of loops around it, the innermost first */
   uint32_t region_depth;              /* > 0: a failing check is not yet an error of the build */
   uint32_t trial_depth;               /* of lowerings that only ask for a shape: */
   struct shape_probe *probe;          /* NULL: this is none */

@@ -41,6 +41,22 @@ status lower_squeezed(struct op_call *c, value_id v, uint32_t late, const bool *
 /* lower_loop.c: lowers the needed nodes of a scope with its loops, each as one While. */
 status loops_lower_scope(struct lower *lw, struct frame *fr, const uint32_t *order, const bool *needed);
 
+/* lower_await.c: a loop's body that is walked through until enough is known of the lists that it changes, around those walks. */
+struct awaiting {
+  uint32_t lists; /* so many of the records of objects are of what was made outside of it */
+  uint32_t count; /* of elements that this walk has left out */
+  bool is_last;   /* no more is left out: what is not known is an error */
+  struct awaiting *outer;
+};
+void lower_await_begin(struct lower *lw, struct awaiting *a);
+void lower_await_end(struct lower *lw, const struct awaiting *a);
+/* After a walk: whether it left something out of which the next one knows more, or which is to be an error there. */
+bool lower_await_again(struct lower *lw, struct awaiting *a);
+/* Whether what is dead here may be there in a later walk. */
+bool lower_is_awaiting(const struct lower *lw);
+/* Stands for such a result of a flow, like that one, or, of a branch (NULL), as what other branches have makes it later. */
+value_id lower_await_result(struct flow *flow, const struct flow_value *like);
+
 /* What a region computes from its arguments. */
 struct region_body {
   const void *self;

@@ -40,6 +40,10 @@ static status lower_function_body(struct op_call *c, const struct dataset_functi
   for (uint32_t i = 0; i < ret_count && s == OK; i++) {
     struct op_call read = {.lw = c->lw, .node = caller, .in = &rets[i], .in_count = 1};
     value_id v = NO_VALUE;
+    if (rets[i].dead && lower_is_awaiting(c->lw)) {
+      lower_await_result(flow, i < f->shapes.count ? &f->shapes.items[i] : NULL);
+      continue;
+    }
     s = rets[i].alternatives ? lower_any_rank(&read, rets[i], &v) : op_input(&read, 0, &v);
     vec_push(&flow->results, v);
   }
@@ -58,10 +62,43 @@ static status build_function(struct op_call *c, const struct dataset_function *f
   return s;
 }
 
+/* Sizes that a scan's function does not keep of its state are other ones for each element: they become symbols. True when one did. */
+static bool open_state(struct op_call *c, struct dataset_function *f, const struct flow *flow) {
+  const struct attr_value *states = is_op(f->node, "ScanDataset") ? node_attr(f->node, "Tstate") : NULL;
+  bool opened = false;
+  for (uint32_t k = 0; states && k < states->list.count && k < f->shapes.count && k < flow->results.count; k++) {
+    struct flow_value *taken = &f->shapes.items[k];
+    const struct flow_value *made = &flow->values.items[flow->results.items[k]];
+    for (int d = 0; d < taken->rank && made->rank == taken->rank; d++)
+      if (op_dim_value(c, taken->dims[d]) >= 0 && dim_equal(op_dims(c), taken->dims[d], made->dims[d]) != 1) {
+        op_note_given(c, taken->dims[d] = op_new_symbol(c));
+        opened = true;
+      }
+  }
+  return opened;
+}
+
+/* The function until the sizes of its state, and what it knows of lists, have settled. */
+static status build_settled(struct op_call *c, struct dataset_function *f, struct flow **out) {
+  struct awaiting awaiting;
+  for (uint32_t i = 0; i < f->args.count; i++)
+    lower_object(c->lw, f->args.items[i].maker); /* its lists are there before its body */
+  lower_await_begin(c->lw, &awaiting);
+  status s = OK;
+  for (bool changed = true; changed && s == OK;) {
+    s = build_function(c, f, out);
+    changed = s == OK && open_state(c, f, *out);
+    changed |= lower_await_again(c->lw, &awaiting);
+  }
+  lower_await_end(c->lw, &awaiting);
+  return s;
+}
+
 /* What it finds of datasets in the function is not the list's. */
 static status build_aside(struct op_call *aside, const void *f, struct flow **out) {
   struct dataset_functions inside = {0}, *outer = op_collect_datasets(aside, &inside);
-  status s = build_function(aside, f, out);
+  struct dataset_function of = *(const struct dataset_function *)f;
+  status s = build_settled(aside, &of, out);
   op_collect_datasets(aside, outer);
   dataset_functions_free(&inside);
   return s;
@@ -118,22 +155,6 @@ static status check_state(const struct dataset_function *f, const struct flow *f
   return OK;
 }
 
-/* Sizes that a scan's function does not keep of its state are other ones for each element: they become symbols. True when one did. */
-static bool open_state(struct op_call *c, struct dataset_function *f, const struct flow *flow) {
-  const struct attr_value *states = is_op(f->node, "ScanDataset") ? node_attr(f->node, "Tstate") : NULL;
-  bool opened = false;
-  for (uint32_t k = 0; states && k < states->list.count && k < f->shapes.count && k < flow->results.count; k++) {
-    struct flow_value *taken = &f->shapes.items[k];
-    const struct flow_value *made = &flow->values.items[flow->results.items[k]];
-    for (int d = 0; d < taken->rank && made->rank == taken->rank; d++)
-      if (op_dim_value(c, taken->dims[d]) >= 0 && dim_equal(op_dims(c), taken->dims[d], made->dims[d]) != 1) {
-        op_note_given(c, taken->dims[d] = op_new_symbol(c));
-        opened = true;
-      }
-  }
-  return opened;
-}
-
 /* The list grows while bodies are lowered. */
 status dataset_functions_build(struct op_call *c, struct flow_list *flows) {
   struct dataset_functions *all = op_datasets(c);
@@ -142,9 +163,7 @@ status dataset_functions_build(struct op_call *c, struct flow_list *flows) {
       TRY(take_state(c, &all->list.items[i], flows));
     struct dataset_function f = all->list.items[i];
     struct flow *flow;
-    do
-      TRY(build_function(c, &f, &flow));
-    while (open_state(c, &f, flow));
+    TRY(build_settled(c, &f, &flow));
     TRY(check_state(&f, flow));
     vec_push(flows, flow);
   }

@@ -130,6 +130,14 @@ static const struct node *element_maker(struct op_call *c, const struct node *li
   return o && o->makers ? o->makers[0] : NULL;
 }
 
+/* Output `output`, an element, of which more may be known in a later walk over the loop's body. */
+static bool is_awaited(struct op_call *c, uint32_t output, const struct flow_value *said, int64_t at) {
+  const struct node *list = c->in[0].maker;
+  bool awaited = !said && !noted(lower_object(c->lw, list), at) && lower_await_element(c->lw, list);
+  c->out[output].dead = awaited;
+  return awaited;
+}
+
 /* Which ranks what comes out may have, where it is not known which element that is and nobody says its shape. */
 static rank_set element_ranks(struct op_call *c, const struct flow_value *said, int64_t at) {
   const struct object_shapes *o = lower_object(c->lw, c->in[0].maker);
@@ -142,6 +150,8 @@ static status output_element(struct op_call *c, struct flow_node *n, uint32_t ou
                              dim count) {
   int rank, front = count != NO_DIM;
   dim dims[LIMIT_RANK + 1] = {count};
+  if (is_awaited(c, output, said, at))
+    return OK;
   rank_set ranks = element_ranks(c, said, at);
   if (ranks_are_many(ranks)) {
     TRY(op_any_rank(c, op_add_output(c, n, op_output_dtype(c, output), 0, NULL), ranks << front, &c->out[output]));
@@ -295,6 +305,10 @@ status build_list_concat(struct op_call *c) {
     said.dims[0] = NO_DIM;
     said.rank++;
     any = true;
+  }
+  if (is_awaited(c, 0, any ? &said : NULL, -1)) {
+    c->out[1].dead = true;
+    return OK;
   }
   TRY(element_dims(c, c->in[0].maker, any ? &said : NULL, -1, &rank, dims));
   if (rank < 1)
