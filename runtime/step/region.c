@@ -47,11 +47,10 @@ static void passed_drop(struct frame *frame, struct passed *value, uint32_t slot
 static status bind_params(struct frame *frame, const struct program_block *block, const struct passed *values) {
   const uint32_t *params = program_operands(frame->program, block->params.first);
   for (uint32_t i = 0; i < block->params.count; i++) {
-    const struct program_slot *slot = &frame->slots[params[i]];
     frame_drop(frame, params[i]);
     frame->data[params[i]] = values[i].data;
     frame->held[params[i]] = values[i].tensor ? tensor_retain(values[i].tensor) : NULL;
-    status result = shape_bind(frame->program, program_operands(frame->program, slot->dims), slot->rank, &values[i].shape, frame->symbols);
+    status result = frame_bind(frame, params[i], &values[i].shape);
     if (result != OK)
       return status_prefix(result, "value %u passed in: ", i);
   }

@@ -10,8 +10,7 @@
 #include "ir/lower/host_call.h"
 #include "ir/lower/lower_walk.h"
 
-static struct bound *region_arguments(struct op_call *c, struct flow *flow, const struct dataset_function *f) {
-  struct bound *args = ARENA_ARRAY(op_arena(c), struct bound, f->args.count + 1);
+static status region_arguments(struct op_call *c, struct flow *flow, const struct dataset_function *f, struct bound *args) {
   for (uint32_t i = 0; i < f->args.count; i++) {
     const struct flow_value *shape = &f->shapes.items[i];
     args[i] = f->args.items[i];
@@ -20,8 +19,10 @@ static struct bound *region_arguments(struct op_call *c, struct flow *flow, cons
     args[i].value = flow_add_value(flow, shape->dtype, shape->rank, shape->dims);
     flow->values.items[args[i].value].index = flow->params.count;
     vec_push(&flow->params, args[i].value);
+    if (shape->any_rank)
+      TRY(op_any_rank(c, args[i].value, ANY_RANK, &args[i]));
   }
-  return args;
+  return OK;
 }
 
 static status lower_function_body(struct op_call *c, const struct dataset_function *f, struct flow *flow) {
@@ -35,7 +36,8 @@ static status lower_function_body(struct op_call *c, const struct dataset_functi
   uint32_t ret_count = 0;
   TRY(function_ret_count(function, f->func->attrs, f->func->attr_count, op_arena(c), &ret_count));
   struct bound *rets = ARENA_ARRAY(op_arena(c), struct bound, ret_count + 1);
-  struct bound *args = region_arguments(c, flow, f);
+  struct bound *args = ARENA_ARRAY(op_arena(c), struct bound, f->args.count + 1);
+  TRY(region_arguments(&inner, flow, f, args));
   status s = lower_body_as_written(&inner, f->func, args, f->args.count, rets, ret_count);
   for (uint32_t i = 0; i < ret_count && s == OK; i++) {
     struct op_call read = {.lw = c->lw, .node = caller, .in = &rets[i], .in_count = 1};
@@ -109,7 +111,7 @@ int dataset_function_rank(struct op_call *c, const struct dataset_function *f, u
   if (lower_aside(c, build_aside, f, &flow) != OK || i >= flow->results.count)
     return -1;
   const struct flow_value *made = &flow->values.items[flow->results.items[i]];
-  return made->any_rank ? -1 : made->rank;
+  return made->any_rank ? DATASET_ANY_RANK : made->rank;
 }
 
 /* A state has the ranks that it begins with, and any sizes. */

@@ -66,6 +66,21 @@ bool dataset_spec(const struct node *dataset, const struct attr_value **types, c
   return *shapes && (*shapes)->kind == ATTR_LIST && (*shapes)->list.count == (*types)->list.count;
 }
 
+/* The shape of component i of the elements: at least its rank, where that is known. */
+static const struct attr_value *component_shape(struct op_call *c, const struct node *dataset, const struct attr_value *shapes, uint32_t i,
+                                                bool is_boxed) {
+  int rank = shapes->list.items[i].shape.unknown_rank && !is_boxed ? dataset_element_rank(c, dataset, i, false) : -1;
+  if (rank < 0)
+    return &shapes->list.items[i];
+  struct attr_value *shape = ARENA_NEW(op_arena(c), struct attr_value);
+  int64_t *dims = ARENA_ARRAY(op_arena(c), int64_t, (size_t)rank + 1);
+  for (int d = 0; d < rank; d++)
+    dims[d] = -1;
+  shape->kind = ATTR_SHAPE;
+  shape->shape = (struct attr_shape){.rank = rank, .dims = dims};
+  return shape;
+}
+
 /* A node that stands for the dataset of one component of a window. */
 static const struct node *window_maker(struct op_call *c, const struct node *window, uint32_t component) {
   const struct attr_value *types, *shapes;
@@ -75,7 +90,7 @@ static const struct node *window_maker(struct op_call *c, const struct node *win
   struct node *made = arena_copy(op_arena(c), source, sizeof *source);
   struct attr *attrs = ARENA_ARRAY(op_arena(c), struct attr, 2);
   attrs[0] = (struct attr){"output_shapes", {.kind = ATTR_LIST}};
-  attrs[0].value.list.items = &shapes->list.items[component];
+  attrs[0].value.list.items = component_shape(c, source, shapes, component, types->list.items[component].i == DTYPE_VARIANT);
   attrs[1] = (struct attr){"output_types", {.kind = ATTR_LIST}};
   attrs[1].value.list.items = &types->list.items[component];
   attrs[0].value.list.count = attrs[1].value.list.count = 1;

@@ -34,13 +34,15 @@ const struct node *dataset_handed(struct op_call *c, const struct node *dataset)
 const struct node *dataset_zipped(struct op_call *c, const struct node *dataset, uint32_t *i);
 bool dataset_gives_scalars(const struct node *dataset); /* whatever its attributes say */
 
-/* ---- variants: sparse and ragged tensors, whose rank the graph does not say (dataset_rank.c) ---- */
+/* ---- ranks that the graph does not say (dataset_rank.c) ---- */
 
 /* The rank of what boxes a tensor; -1: it is not known. */
 int dataset_boxed_rank(const struct node *maker);
-/* The rank of component i, a variant, of the elements of a dataset (NULL: no dataset), or of the dataset that a one-shot iterator's factory
- * gives; -1: it is not known. */
-int dataset_element_rank(struct op_call *c, const struct node *dataset, uint32_t i);
+#define DATASET_ANY_RANK (-2) /* one that only the step knows */
+
+/* The rank of component i (is_boxed: a variant, which holds a sparse or ragged tensor) of the elements of a dataset (NULL: no dataset), or
+ * of that, a variant, of the dataset that a one-shot iterator's factory gives; -1: it is not known; DATASET_ANY_RANK. */
+int dataset_element_rank(struct op_call *c, const struct node *dataset, uint32_t i, bool is_boxed);
 int dataset_factory_rank(struct op_call *c, const struct node *iterator, uint32_t i);
 
 #endif

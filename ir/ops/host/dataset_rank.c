@@ -1,10 +1,12 @@
-/* dataset_rank.c: the rank of boxed tensors among the components of a dataset's elements, found by walking back to what boxes them: also
- * into functions that give datasets (of flat_map, interleave, group_by_window), whose arguments are elements of the dataset around them,
- * or datasets of these. */
+/* dataset_rank.c: the rank of components of a dataset's elements, found by walking back to what makes them, or boxes them: also into
+ * functions that give datasets (of flat_map, interleave, group_by_window), whose arguments are elements of the dataset around them, or
+ * datasets of these, or what they capture. */
 #include <string.h>
 
 #include "ir/graph/function.h"
+#include "ir/ops/host/dataset_function.h"
 #include "ir/ops/host/dataset_maker.h"
+#include "ir/ops/op_rows.h"
 
 #define DEPTH_MAX 32
 
@@ -18,6 +20,7 @@ struct walk {
   struct op_call *c;
   const struct scope *scope;
   int depth;
+  bool is_boxed;
 };
 
 static int rank_of(struct walk w, const struct node *dataset, uint32_t i);
@@ -71,14 +74,29 @@ static int rank_in_argument(struct walk w, const struct scope *s, uint32_t index
   return rank_of(w, source, i);
 }
 
-/* Of a tensor that a node boxes, or that an argument is. */
-static int rank_of_box(struct walk w, const struct node *maker) {
+/* Of the value of input i of a node, where that is lowered. */
+static int rank_of_value(const struct walk *w, const struct node *node, uint32_t i) {
+  const struct frame *fr = dataset_frame(w->c, node);
+  if (!fr || i >= node->input_count)
+    return -1;
+  struct edge e = node->inputs[i];
+  value_id v = fr->lowered[e.node] && fr->bound[e.node] ? fr->bound[e.node][e.port].value : NO_VALUE;
+  const struct flow_value *held = v ? &fr->flow->values.items[v] : NULL;
+  return held && !held->any_rank ? held->rank : -1;
+}
+
+/* Of a tensor that is input i of a node, or that it boxes: also what is an argument there, a component of an element or captured. */
+static int rank_of_input(struct walk w, const struct node *node, uint32_t i) {
+  const struct attr_value *types, *shapes;
   uint32_t index;
+  const struct node *maker = dataset_maker(w.c, node, i);
   const struct scope *s = maker ? scope_of(&w, maker, &index) : NULL;
   if (!s)
-    return maker ? dataset_boxed_rank(maker) : -1;
+    return maker && w.is_boxed ? dataset_boxed_rank(maker) : rank_of_value(&w, node, i);
   const struct node *source = leave(&w, s);
-  return rank_of(w, source, index);
+  if (!dataset_spec(source, &types, &shapes) || index < types->list.count)
+    return rank_of(w, source, index);
+  return w.depth < DEPTH_MAX ? rank_of_input(w, s->dataset, 1 + index - types->list.count) : -1;
 }
 
 /* ---- datasets ---- */
@@ -107,17 +125,51 @@ static const struct attr_func *gives_datasets(const struct node *dataset) {
   return func || !reads ? func : dataset_function_at(dataset, "f");
 }
 
+/* The arguments of a function that takes nothing but the components of the source's elements: false where not all ranks are known. */
+static bool add_elements(struct walk w, const struct node *source, struct dataset_function *f) {
+  const struct function *function = function_find(op_graph(w.c), f->func->name);
+  struct instance body;
+  if (!function || function_instantiate(op_graph(w.c), function, f->func->attrs, f->func->attr_count, f->name, op_arena(w.c), &body) != OK)
+    return false;
+  bool known = true;
+  for (uint32_t k = 0; known && k < body.arg_count; k++) {
+    struct flow_value value = {.dtype = dtype_base(body.graph->nodes.items[k].output_dtypes[0]), .rank = rank_of(w, source, k)};
+    known = value.dtype != DTYPE_VARIANT && value.rank >= 0 && value.rank <= LIMIT_RANK;
+    for (int d = 0; known && d < value.rank; d++)
+      value.dims[d] = op_new_symbol(w.c);
+    if (known)
+      dataset_function_add(w.c, f, value, NULL);
+  }
+  instance_deinit(&body);
+  return known;
+}
+
+/* Of result i of a function: one that an iterator calls by itself, or of a dataset within a function. */
+static int rank_of_result(const struct walk *w, const struct node *dataset, const struct attr_func *func, uint32_t i) {
+  const struct dataset_functions *all = op_datasets(w->c);
+  for (uint32_t k = 0; all && k < all->list.count; k++)
+    if (all->list.items[k].node == dataset)
+      return dataset_function_rank(w->c, &all->list.items[k], i);
+  struct dataset_function f = {.name = dataset->name, .node = dataset, .func = func};
+  int rank = w->scope && add_elements(*w, dataset_maker(w->c, dataset, 0), &f) ? dataset_function_rank(w->c, &f, i) : -1;
+  vec_free(&f.args);
+  vec_free(&f.shapes);
+  return rank;
+}
+
 /* What a function makes of an element, behind the state of a scan. */
 static int rank_of_mapped(struct walk w, const struct node *dataset, const struct attr_func *func, uint32_t i) {
   const struct attr_value *list = node_attr(dataset, "Tstate");
   uint32_t states = list && list->kind == ATTR_LIST ? list->list.count : 0;
   int rank, argument = dataset_handed_result(w.c, dataset, func, states + i, &rank);
   w.depth++;
-  if (argument >= 0 && (uint32_t)argument < states)
-    rank = rank_of_box(w, dataset_maker(w.c, dataset, 1 + (uint32_t)argument));
+  if (argument < 0 && !w.is_boxed)
+    rank = rank_of_result(&w, dataset, func, states + i);
+  else if (argument >= 0 && (uint32_t)argument < states)
+    rank = rank_of_input(w, dataset, 1 + (uint32_t)argument);
   else if (argument >= 0)
     rank = rank_of(w, dataset_maker(w.c, dataset, 0), (uint32_t)argument - states);
-  return rank < 0 ? -1 : rank + (strstr(dataset->op, "MapAndBatch") != NULL);
+  return rank < 0 ? rank : rank + (strstr(dataset->op, "MapAndBatch") != NULL);
 }
 
 static int rank_of_zipped(struct walk w, const struct node *dataset, uint32_t i) {
@@ -129,9 +181,25 @@ static int rank_of_zipped(struct walk w, const struct node *dataset, uint32_t i)
 /* Of elements that are those of the source, in batches or out of them. */
 static int rank_of_passed(struct walk w, const struct node *dataset, uint32_t i) {
   w.depth++;
-  int rank = rank_of(w, dataset_maker(w.c, dataset, 0), i);
-  bool joins = strstr(dataset->op, "Batch") && !strstr(dataset->op, "Unbatch") && !strstr(dataset->op, "Rebatch");
-  return rank < 0 || is_op(dataset, "WindowDataset") ? -1 : rank + joins - is_op(dataset, "UnbatchDataset");
+  bool batches = strstr(dataset->op, "Batch") != NULL;
+  if (!w.is_boxed && !batches && !dataset_hands_on(dataset))
+    return -1;
+  int rank = rank_of(w, dataset_handed(w.c, dataset), i);
+  bool joins = batches && !strstr(dataset->op, "Unbatch") && !strstr(dataset->op, "Rebatch");
+  if (is_op(dataset, "WindowDataset"))
+    return -1;
+  if (rank < 0)
+    return rank;
+  return rank + joins - is_op(dataset, "UnbatchDataset");
+}
+
+/* What the dataset says of a component, whatever comes before it. */
+static int said_rank(const struct node *dataset, uint32_t i) {
+  const struct attr_value *types, *shapes;
+  if (dataset_gives_scalars(dataset))
+    return 0;
+  bool said = dataset_spec(dataset, &types, &shapes) && i < shapes->list.count && !shapes->list.items[i].shape.unknown_rank;
+  return said ? shapes->list.items[i].shape.rank : -1;
 }
 
 static int rank_of(struct walk w, const struct node *dataset, uint32_t i) {
@@ -141,16 +209,19 @@ static int rank_of(struct walk w, const struct node *dataset, uint32_t i) {
   const struct scope *s = scope_of(&w, dataset, &index);
   if (s)
     return rank_in_argument(w, s, index, i);
+  int said = w.is_boxed ? -1 : said_rank(dataset, i);
+  if (said >= 0)
+    return said;
   if (is_op(dataset, "TensorDataset"))
-    return rank_of_box(w, dataset_maker(w.c, dataset, i));
+    return rank_of_input(w, dataset, i);
   if (is_op(dataset, "TensorSliceDataset")) {
-    int rank = rank_of_box(w, dataset_maker(w.c, dataset, i));
+    int rank = rank_of_input(w, dataset, i);
     return rank > 0 ? rank - 1 : -1;
   }
   if (strstr(dataset->op, "DenseToSparseBatch"))
     return 1;
   if (is_op(dataset, "ReduceDataset")) /* its state is as it was first */
-    return rank_of_box(w, dataset_maker(w.c, dataset, i + 1));
+    return rank_of_input(w, dataset, i + 1);
   const struct attr_func *func = is_op(dataset, "ScanDataset") ? dataset_function_at(dataset, "f") : dataset_mapping(dataset);
   if (func)
     return rank_of_mapped(w, dataset, func, i);
@@ -161,9 +232,11 @@ static int rank_of(struct walk w, const struct node *dataset, uint32_t i) {
   return dataset_function_at(dataset, "f") ? -1 : rank_of_passed(w, dataset, i);
 }
 
-int dataset_element_rank(struct op_call *c, const struct node *dataset, uint32_t i) { return rank_of((struct walk){.c = c}, dataset, i); }
+int dataset_element_rank(struct op_call *c, const struct node *dataset, uint32_t i, bool is_boxed) {
+  return rank_of((struct walk){.c = c, .is_boxed = is_boxed}, dataset, i);
+}
 
 int dataset_factory_rank(struct op_call *c, const struct node *iterator, uint32_t i) {
   const struct attr_func *func = dataset_function_at(iterator, "dataset_factory");
-  return func ? rank_in_function((struct walk){.c = c}, iterator, func, i) : -1;
+  return func ? rank_in_function((struct walk){.c = c, .is_boxed = true}, iterator, func, i) : -1;
 }

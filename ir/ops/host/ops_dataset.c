@@ -69,52 +69,12 @@ static void add_sparse_slice(struct op_call *c, struct dataset_function *f, cons
   dataset_function_add(c, f, shape, NULL);
 }
 
-/* The rank of a component of a dataset that holds tensors, or the rows of some: that of what it was made of. */
-static int held_rank(struct op_call *c, const struct node *dataset, uint32_t i) {
-  bool rows = is_op(dataset, "TensorSliceDataset");
-  const struct frame *fr = rows || is_op(dataset, "TensorDataset") ? dataset_frame(c, dataset) : NULL;
-  if (!fr || i >= dataset->input_count)
-    return -1;
-  struct edge e = dataset->inputs[i];
-  value_id v = fr->lowered[e.node] && fr->bound[e.node] ? fr->bound[e.node][e.port].value : NO_VALUE;
-  const struct flow_value *held = v ? &fr->flow->values.items[v] : NULL;
-  return held && !held->any_rank ? held->rank - rows : -1;
-}
-
-/* The rank that a dataset's function or its tensors give a component, also behind datasets that hand elements on, in batches or out of
- * them. */
-static int made_rank(struct op_call *c, const struct node *dataset, uint32_t i) {
-  const struct attr_value *types, *shapes;
-  const struct dataset_functions *all = op_datasets(c);
-  int more = 0;
-  for (int step = 0; dataset && (dataset_hands_on(dataset) || is_op(dataset, "ZipDataset")) && step < 32; step++) {
-    more += is_op(dataset, "BatchDatasetV2") - is_op(dataset, "UnbatchDataset");
-    dataset = is_op(dataset, "ZipDataset") ? dataset_zipped(c, dataset, &i) : dataset_handed(c, dataset);
-    if (dataset_spec(dataset, &types, &shapes) && i < shapes->list.count && !shapes->list.items[i].shape.unknown_rank)
-      return shapes->list.items[i].shape.rank + more;
-  }
-  if (dataset && dataset_gives_scalars(dataset))
-    return more;
-  int held = dataset ? held_rank(c, dataset, i) : -1;
-  if (held >= 0)
-    return held + more;
-  bool scans = dataset && is_op(dataset, "ScanDataset");
-  const struct attr_value *states = scans ? node_attr(dataset, "Tstate") : NULL;
-  for (uint32_t k = 0; all && dataset && (scans || dataset_mapping(dataset)) && k < all->list.count; k++)
-    if (all->list.items[k].node == dataset) {
-      int rank = dataset_function_rank(c, &all->list.items[k], i + (states ? states->list.count : 0));
-      return rank < 0 ? -1 : rank + more + (strstr(dataset->op, "MapAndBatch") != NULL);
-    }
-  return -1;
-}
-
 /* The rank of a component whose shape nobody says; -1: not known. A reduction's state is as it was first: what it becomes is checked when
  * its function is there. */
 static int unsaid_rank(struct op_call *c, const struct node *dataset, uint32_t i, enum dtype dtype) {
-  if (dtype == DTYPE_VARIANT)
-    return dataset_element_rank(c, dataset, i);
+  bool is_boxed = dtype == DTYPE_VARIANT;
   bool is_state = dataset == c->node && is_op(dataset, "ReduceDataset") && i + 1 < c->in_count && c->in[i + 1].value;
-  return is_state ? op_value(c, c->in[i + 1].value)->rank : made_rank(c, dataset, i);
+  return is_state && !is_boxed ? op_value(c, c->in[i + 1].value)->rank : dataset_element_rank(c, dataset, i, is_boxed);
 }
 
 /* The components of the elements of a dataset. */
@@ -135,6 +95,8 @@ static status add_components(struct op_call *c, struct dataset_function *f, cons
     struct flow_value value = {.dtype = (enum dtype)types->list.items[i].i, .rank = shape->rank};
     if (shape->unknown_rank)
       value.rank = unsaid_rank(c, dataset, i, value.dtype);
+    value.any_rank = value.rank == DATASET_ANY_RANK;
+    value.rank = value.any_rank ? 0 : value.rank;
     if (value.rank < 0 || value.rank > LIMIT_RANK)
       return fail(UNIMPLEMENTED, "%s: the rank of component %u of its dataset is not known while compiling", f->name, i);
     for (int d = 0; d < value.rank; d++)
@@ -435,6 +397,10 @@ static status set_unsaid(struct op_call *c, struct flow_node *n, uint32_t i) {
   bool is_own = is_op(c->node, "ReduceDataset");
   bool by_factory = maker && is_op(maker, "OneShotIterator") && op_output_dtype(c, i) == DTYPE_VARIANT;
   int rank = by_factory ? dataset_factory_rank(c, maker, i) : unsaid_rank(c, is_own ? c->node : read_dataset(c), i, op_output_dtype(c, i));
+  if (rank == DATASET_ANY_RANK) {
+    op_host_output(c, n, i, 0, NULL);
+    return op_any_rank(c, c->out[i].value, ANY_RANK, &c->out[i]);
+  }
   if (rank < 0)
     return fail(UNIMPLEMENTED, "the rank of output %u is not known while compiling", i);
   for (int d = 0; d < rank; d++)
