@@ -205,8 +205,8 @@ void lower_note_element(struct op_call *c, struct object_shapes *list, struct fl
 bool lower_join_list(struct op_call *c, const struct node *list, const struct node *other);
 /* The maker of what is one or the other: of two lists the one that was made first, of which that is known from then on; else `a`. */
 const struct node *lower_either_list(struct op_call *c, const struct node *a, const struct node *b);
-/* Whether what is put into the list, of which no element is known yet, may still be seen: the element that is asked for then is dead in this
- * walk over a loop's body. */
+/* Whether what is put into the list, of which no element is known yet, may still be seen: the element that is asked for then is dead in
+ * this walk over a loop's body. */
 bool lower_await_element(struct lower *lw, const struct node *list);
 /* What a value here was first: what came out of a list is what the same turn of the loop in front put in, what came out of an optional
  * what was put in; what a branch is given, what a loop hands through is what it was outside. Others, and all but
