@@ -196,6 +196,8 @@ void lower_note_change(struct lower *lw, uint32_t var);
 
 /* The record of a maker's resource, empty at first; NULL: there is no maker. */
 struct object_shapes *lower_object(struct lower *lw, const struct node *maker);
+/* How many records there were before it; as many as there are: it has none yet. */
+uint32_t lower_object_number(const struct lower *lw, const struct node *maker);
 /* Elements of another size than those before: that size is none of the list's. True when it was. */
 bool lower_join_element(struct op_call *c, struct flow_value *known, const struct flow_value *x);
 /* Remembers the lasting shape of an element of a list. */

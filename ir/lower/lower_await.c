@@ -22,10 +22,7 @@ static struct awaiting *awaits_list(struct awaiting *a, uint32_t list) {
 
 bool lower_await_element(struct lower *lw, const struct node *list) {
   struct object_shapes *o = lower_object(lw, list);
-  uint32_t at = 0;
-  while (o && lw->facts.objects.items[at] != o)
-    at++;
-  struct awaiting *a = o ? awaits_list(lw->walk.awaiting, at) : NULL;
+  struct awaiting *a = o ? awaits_list(lw->walk.awaiting, lower_object_number(lw, list)) : NULL;
   if (!a)
     return false;
   a->count++;

@@ -101,12 +101,19 @@ const char *op_state_name(const struct op_call *c) {
   return shared ? arena_printf(c->lw->arena, "%s/%s", fr->state, c->node->name + fr->prefix) : c->node->name;
 }
 
+uint32_t lower_object_number(const struct lower *lw, const struct node *maker) {
+  uint32_t i = 0;
+  while (i < lw->facts.objects.count && lw->facts.objects.items[i]->maker != maker)
+    i++;
+  return i;
+}
+
 struct object_shapes *lower_object(struct lower *lw, const struct node *maker) {
   if (!maker)
     return NULL;
-  for (uint32_t i = 0; i < lw->facts.objects.count; i++)
-    if (lw->facts.objects.items[i]->maker == maker)
-      return lw->facts.objects.items[i];
+  uint32_t number = lower_object_number(lw, maker);
+  if (number < lw->facts.objects.count)
+    return lw->facts.objects.items[number];
   struct object_shapes *o = ARENA_NEW(lw->arena, struct object_shapes);
   o->maker = maker;
   vec_push(&lw->facts.objects, o);
@@ -163,13 +170,9 @@ bool lower_join_list(struct op_call *c, const struct node *list, const struct no
 const struct node *lower_either_list(struct op_call *c, const struct node *a, const struct node *b) {
   if (a == b || !is_list(a) || !is_list(b))
     return a;
-  const struct object_shapes *o = lower_object(c->lw, a), *p = lower_object(c->lw, b);
-  uint32_t at = 0;
-  while (c->lw->facts.objects.items[at] != o && c->lw->facts.objects.items[at] != p)
-    at++;
-  const struct node *first = c->lw->facts.objects.items[at] == o ? a : b;
-  lower_join_list(c, first, first == a ? b : a);
-  return first;
+  bool is_a = lower_object_number(c->lw, a) < lower_object_number(c->lw, b);
+  lower_join_list(c, is_a ? a : b, is_a ? b : a);
+  return is_a ? a : b;
 }
 
 /* Most values are no such scalars: the list stays short. */

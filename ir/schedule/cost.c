@@ -108,20 +108,21 @@ bool product_is_paged(const struct machine *machine, const struct product_work *
   return w->k * w->stride / PAGE_BYTES > rates_of(machine)->pages;
 }
 
-/* A smaller tile in a whole one's time: no less than half, and sums wait for each other where they are few. */
-static double rest_share(const struct machine *machine, int rows, const struct tile *t) {
+#define REST_LEAST 0.5
+/* A smaller tile in a whole one's time: no less than that share, and sums wait for each other where they are few. */
+static double rest_share(const struct machine *machine, int rows, const struct tile *t, double least) {
   double fmas = rows * t->vectors / machine->fma_rate, whole = t->rows * t->vectors / machine->fma_rate;
   double share = (fmas > LATENCY_CYCLES ? fmas : LATENCY_CYCLES) / whole;
-  return share < 0.5 ? 0.5 : share < 1 ? share : 1;
+  return share < least ? least : share < 1 ? share : 1;
 }
 /* Blocks of t->rows rows and what is left, as `tail cut 8 4 2 1` does it, or in one. */
-static double row_blocks(const struct machine *machine, double m, const struct tile *t) {
+static double row_blocks(const struct machine *machine, double m, const struct tile *t, double least) {
   double whole = (double)((int64_t)m / t->rows), rest = m - whole * t->rows;
   if (t->is_even)
-    return whole + (rest > 0 ? rest_share(machine, (int)rest, t) : 0);
+    return whole + (rest > 0 ? rest_share(machine, (int)rest, t, least) : 0);
   for (int size = 8; size; size /= 2)
     for (; size < t->rows && rest >= size; rest -= size)
-      whole += rest_share(machine, size, t);
+      whole += rest_share(machine, size, t, least);
   return whole;
 }
 static bool is_half(const struct machine *machine) { return machine->fma_rate <= 1; }
@@ -250,36 +251,26 @@ static double first_lines(const struct rates *rates, double lines, double step, 
   double wait = lines * rates->far_line - step, least = lines * rates->line[fetch];
   return wait > least ? wait : least;
 }
-/* What the rows that are left wait for lines which whole tiles hide. */
-static double rest_waits(const struct machine *machine, double m, const struct tile *t, double step, double lost) {
-  double rest = m - (double)((int64_t)m / t->rows) * t->rows, waits = 0;
-  for (int size = 8; size && !t->is_even; size /= 2)
-    for (; size < t->rows && rest >= size; rest -= size) {
-      double left = lost - step * rest_share(machine, size, t);
-      waits += left > 0 ? left : 0;
-    }
-  return waits;
-}
 double product_tile_cycles(const struct machine *machine, const struct product_work *w, const struct tile *t, bool fetch) {
   const struct rates *rates = rates_of(machine);
   bool far = product_is_far(machine, w);
   double strips = divide_up(w->width, t->vectors * w->lanes), step = step_cycles(machine, t, far ? ASKED_SHARE : STEP_SHARE);
-  double lines = lines_of(machine, w, t->vectors * w->lanes), first = 0, lost = 0, rest = 0;
+  double lines = lines_of(machine, w, t->vectors * w->lanes), first = 0, lost = 0, rest = REST_LEAST;
   double across = across_line(machine, w) + comes_line(machine, w, false) + stream_lines(machine, w, t) * STREAM_LINE_CYCLES;
   step = overlapped(step, lines * crowded(rates, w, far) + across);
   if (far) {
-    step = step * (row_blocks(machine, w->m, t) > 1 ? rates->far_step : 1) + (fetch ? t->vectors * rates->fetch : 0);
+    step = step * (row_blocks(machine, w->m, t, REST_LEAST) > 1 ? rates->far_step : 1) + (fetch ? t->vectors * rates->fetch : 0);
     lost = lost_lines(machine, w, t, fetch);
     first = lost > 0 ? 0 : first_lines(rates, lines, step, fetch);
-    rest = w->is_open ? 0 : rest_waits(machine, w->m, t, step, lost);
     step = overlapped_by(step + (is_half(machine) ? asked_cycles(w, t) : 0), lost, LOST_SHARE);
+    rest = w->is_open || lost < step * REST_LEAST ? REST_LEAST : lost < step ? lost / step : 1; /* it waits for the same lines */
   }
   step += product_is_paged(machine, w) && lost == 0 ? rates->page : 0;
   step += w->is_transposed ? rates->across[rows_are_far(machine, w)] + stream_lines(machine, w, t) * stream_wait(machine, w) : 0;
   step /= (w->is_computed ? COMPUTED_SHARE : 1) * aligned_share(machine, w);
   double tile = w->k * step + ends_cycles(machine, t, false);
   double ends = rows_cycles(machine, w, strips) + result_cycles(machine, w, w->by_rows || strips <= 1);
-  return w->batch * (strips * (row_blocks(machine, w->m, t) * tile + w->k * (first + rest)) + ends);
+  return w->batch * (strips * (row_blocks(machine, w->m, t, rest) * tile + w->k * first) + ends);
 }
 
 #define WAITING_TERMS 256
@@ -326,17 +317,17 @@ double product_waiting_cycles(const struct machine *machine, const struct produc
   double far = is_far ? blocks * w->m * divide_up(w->width, w->lanes) * WAITING_CYCLES : 0;
   double tile = w->k * waiting_step(machine, w, t, waiting->terms) + blocks * ends_cycles(machine, t, true);
   far += waiting_lines(machine, w, divide_up(strips, (double)waiting->strips), divide_up(w->m, (double)waiting->rows));
-  return w->batch * (strips * row_blocks(machine, w->m, t) * tile + far);
+  return w->batch * (strips * row_blocks(machine, w->m, t, REST_LEAST) * tile + far);
 }
 
 bool product_may_stream(const struct machine *machine, const struct product_work *w) {
   return product_is_far(machine, w) && (w->m <= rates_of(machine)->streamed_rows || product_is_paged(machine, w));
 }
 #define STREAM_TERMS 4
-#define STREAM_TERMS_MANY 16
 #define STREAM_ROWS_FEW 2 /* of the first factor: with more, sums that wait cost more than runs that lie apart */
 int64_t product_stream_terms(const struct machine *machine, const struct product_work *w) {
-  return rates_of(machine)->streams_come && w->m > STREAM_ROWS_FEW ? STREAM_TERMS_MANY : STREAM_TERMS;
+  int many = rates_of(machine)->stream_terms;
+  return many && w->m > STREAM_ROWS_FEW ? many : STREAM_TERMS;
 }
 bool product_stream_asks(const struct machine *machine, const struct product_work *w) {
   return !rates_of(machine)->streams_come && w->batch * w->k * w->width * w->bytes <= (double)machine->bytes[LEVEL_L3];
@@ -430,7 +421,7 @@ static double block_line(const struct machine *machine, const struct product_wor
 double product_block_cycles(const struct machine *machine, const struct product_work *w, const struct product_blocks *b) {
   const struct rates *rates = rates_of(machine);
   double strips = divide_up(w->width, b->tile->vectors * w->lanes);
-  double tiles = strips * (w->is_open ? w->m / b->tile->rows : row_blocks(machine, w->m, b->tile));
+  double tiles = strips * (w->is_open ? w->m / b->tile->rows : row_blocks(machine, w->m, b->tile, REST_LEAST));
   double sums = divide_up(w->k, b->terms) * ends_cycles(machine, b->tile, b->terms < w->k);
   double lines = w->k * lines_of(machine, w, w->width) * block_line(machine, w, b);
   double turned = w->is_along ? w->k * w->width * rates->block_turned : 0;

@@ -108,6 +108,7 @@ static const struct rates one_wide = {WIDE,
                                       .streamed_rows = 8,
                                       .streamed_share = 0.65,
                                       .streams_come = true,
+                                      .stream_terms = 16,
                                       .across = {0, 1.5},
                                       .across_kept = 0.75, /* beside the second factor and what the step has there */
                                       .rows_far = 1.5,

@@ -50,7 +50,8 @@ struct rates {
   double streamed_rows;  /* so many may have a far factor read as it lies, where its terms are not in a page each, */
   double streamed_line;  /* and its line, behind the one in front of it; */
   double streamed_share; /* of the peak, what rows reach meanwhile */
-  bool streams_come;     /* the lines of its next rows come by themselves, from L3, too: asked for, they take longer */
+  bool streams_come;     /* the lines of its next rows come by themselves, from L3, too: asked for, they take longer; */
+  int stream_terms;      /* so many rows of it lie side by side for more than few of the first factor; 0: as for few */
 
   double panel_share;            /* of tiles, from panels, with vectors of 512 bits; */
   double panel_line[2];          /* a far line of those that is waited for, and where it is asked for a panel ahead; */

@@ -112,11 +112,15 @@ static struct edge result_edge(const struct instance *body, uint32_t i) {
   return e;
 }
 
+bool dataset_body(const struct op_call *c, const char *name, const struct attr_func *func, struct instance *out) {
+  const struct function *function = func ? function_find(op_graph(c), func->name) : NULL;
+  return function && function_instantiate(op_graph(c), function, func->attrs, func->attr_count, name, op_arena(c), out) == OK;
+}
+
 int dataset_handed_result(struct op_call *c, const struct node *dataset, const struct attr_func *func, uint32_t i, int *rank) {
-  const struct function *function = function_find(op_graph(c), func->name);
   struct instance body;
   *rank = -1;
-  if (!function || function_instantiate(op_graph(c), function, func->attrs, func->attr_count, dataset->name, op_arena(c), &body) != OK)
+  if (!dataset_body(c, dataset->name, func, &body))
     return -1;
   uint32_t at = i < body.ret_count ? result_edge(&body, i).node : 0;
   bool is_handed = i < body.ret_count && at < body.arg_count;
@@ -162,11 +166,9 @@ bool dataset_gives_scalars(const struct node *dataset) {
  * early does: a list stays what it was first. */
 static const struct node *scanned_maker(struct op_call *c, const struct node *scan, uint32_t i) {
   const struct attr_value *list = node_attr(scan, "Tstate");
-  const struct attr_func *func = dataset_function_at(scan, "f");
-  const struct function *function = func ? function_find(op_graph(c), func->name) : NULL;
   uint32_t states = list && list->kind == ATTR_LIST ? list->list.count : 0;
   struct instance body;
-  if (!function || function_instantiate(op_graph(c), function, func->attrs, func->attr_count, scan->name, op_arena(c), &body) != OK)
+  if (!dataset_body(c, scan->name, dataset_function_at(scan, "f"), &body))
     return NULL;
   uint32_t state = i + states < body.ret_count ? 0 : states;
   for (; state < states; state++) {

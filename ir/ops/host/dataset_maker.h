@@ -10,6 +10,8 @@ static inline bool is_op(const struct node *node, const char *op) { return strcm
 
 /* A function that is an attribute of the node; NULL: it has none of that name. */
 const struct attr_func *dataset_function_at(const struct node *node, const char *attr);
+/* The body of such a function under that name, to be given up with instance_deinit. False: there is none. */
+bool dataset_body(const struct op_call *c, const char *name, const struct attr_func *func, struct instance *out);
 /* The frame that the node belongs to: also of a function that was lowered before. NULL: none. */
 struct frame *dataset_frame(const struct op_call *c, const struct node *node);
 /* What makes the handle at an edge, or that is input i of a node of a frame: behind ops that hand it on, and behind the arguments and

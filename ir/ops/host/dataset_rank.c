@@ -104,9 +104,8 @@ static int rank_of_input(struct walk w, const struct node *node, uint32_t i) {
 /* Of the elements of the dataset that a function gives. */
 static int rank_in_function(struct walk w, const struct node *dataset, const struct attr_func *func, uint32_t i) {
   struct op_call *c = w.c;
-  const struct function *function = function_find(op_graph(c), func->name);
   struct instance body;
-  if (!function || function_instantiate(op_graph(c), function, func->attrs, func->attr_count, dataset->name, op_arena(c), &body) != OK)
+  if (!dataset_body(c, dataset->name, func, &body))
     return -1;
   struct frame *fr = frame_create(c->lw, body.graph);
   const struct scope scope = {fr, dataset, w.scope};
@@ -127,9 +126,8 @@ static const struct attr_func *gives_datasets(const struct node *dataset) {
 
 /* The arguments of a function that takes nothing but the components of the source's elements: false where not all ranks are known. */
 static bool add_elements(struct walk w, const struct node *source, struct dataset_function *f) {
-  const struct function *function = function_find(op_graph(w.c), f->func->name);
   struct instance body;
-  if (!function || function_instantiate(op_graph(w.c), function, f->func->attrs, f->func->attr_count, f->name, op_arena(w.c), &body) != OK)
+  if (!dataset_body(w.c, f->name, f->func, &body))
     return false;
   bool known = true;
   for (uint32_t k = 0; known && k < body.arg_count; k++) {
@@ -182,15 +180,11 @@ static int rank_of_zipped(struct walk w, const struct node *dataset, uint32_t i)
 static int rank_of_passed(struct walk w, const struct node *dataset, uint32_t i) {
   w.depth++;
   bool batches = strstr(dataset->op, "Batch") != NULL;
-  if (!w.is_boxed && !batches && !dataset_hands_on(dataset))
+  if (is_op(dataset, "WindowDataset") || (!w.is_boxed && !batches && !dataset_hands_on(dataset)))
     return -1;
   int rank = rank_of(w, dataset_handed(w.c, dataset), i);
   bool joins = batches && !strstr(dataset->op, "Unbatch") && !strstr(dataset->op, "Rebatch");
-  if (is_op(dataset, "WindowDataset"))
-    return -1;
-  if (rank < 0)
-    return rank;
-  return rank + joins - is_op(dataset, "UnbatchDataset");
+  return rank < 0 ? rank : rank + joins - is_op(dataset, "UnbatchDataset");
 }
 
 /* What the dataset says of a component, whatever comes before it. */
