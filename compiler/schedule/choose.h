@@ -48,7 +48,6 @@ struct nest {
 #define FEW_ROWS 33 /* from so many rows on what is right for many of them is taken */
 
 /* A later block of a factor, or panel, is asked for (`fetch .. over`). */
-#define ASKING_ROWS 96  /* while so many rows meet this one, or fewer: more take longer than a hint lasts; */
 #define ASKING_TERMS 16 /* of a tile, between hints */
 
 /* Tasks that a kernel should have: two for each core, as far as that is known, so many at least and at most. Fewer copy less, and read a

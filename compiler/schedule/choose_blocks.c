@@ -16,7 +16,8 @@
  * the tile, as they lie.
  *
  * A copy costs the more, the fewer rows meet it. Where the second cache gives vectors as fast as tiles of eight rows take them, a block of
- * a second factor that lies along the columns is not copied: the first tile's rows bring it there.
+ * a second factor that lies along the columns is not copied: the first tile's rows bring it there. Elsewhere that may hold beside rows that
+ * are copied, which are a stream; strips are as many as stay then, so that the result is written in long rows.
  *
  * Where lines from beyond the second cache are waited for, narrow tasks with small blocks are proposed, too: rows that lie a page apart
  * find few sets of that cache. While few rows meet a block, they ask for the next one. */
@@ -227,12 +228,20 @@ static int64_t bytes_of(const struct blocked *b, int64_t strips) {
   elements += b->computed[0] && b->is_open ? b->terms * b->m : 0;
   return elements * (int64_t)b->work.bytes + sums * (int64_t)dtype_size(b->c->dtype);
 }
+/* Tiles whose rows are copied together, in whole groups of each of so many parts: the largest of those that are not much smaller than the
+ * largest of all. */
+static int64_t group_of(const struct blocked *b, int64_t tiles, int64_t parts) {
+  int64_t largest = b->blocks.copies_rows ? GROUP_MAX : 1, group;
+  while (tiles % largest)
+    largest--;
+  for (group = largest; group > 1 && tiles % (group * parts); group--)
+    ;
+  return group * 2 > largest ? group : largest;
+}
 /* Rows of a task: all, or one of about so many equal parts. */
 static void part_rows(struct blocked *b, int64_t parts) {
   int64_t tiles = b->m / b->tile;
-  b->group = b->blocks.copies_rows ? GROUP_MAX : 1;
-  while (tiles % b->group)
-    b->group--;
+  b->group = group_of(b, tiles, parts);
   while (tiles / b->group % parts)
     parts--;
   b->groups = tiles / b->group / parts;
@@ -262,7 +271,7 @@ static int64_t even_groups(const struct blocked *b, int64_t groups, int64_t stri
 /* A task is as wide as its copies allow, so that results are written in long runs. */
 static bool size_for(struct blocked *b, int64_t parts, int64_t vectors) {
   int64_t count = divide_up(b->width, vectors * b->lanes), most = HINTS_MAX / vectors, terms = most_terms(b, vectors);
-  most = b->blocks.is_narrow ? NARROW_STRIPS : b->blocks.in_place ? STRIPS_IN_PLACE : most;
+  most = b->blocks.is_narrow ? NARROW_STRIPS : !b->blocks.in_place ? most : b->blocks.copies_rows ? count : STRIPS_IN_PLACE;
   b->blocks.tile = tile_of(b->n->machine, (int)b->tile, (int)vectors);
   int64_t whole = b->lanes * (b->blocks.pairs ? PAIR_TERMS : 1);
   b->terms = least(divide_up(divide_up(b->k, divide_up(b->k, terms)), whole) * whole, b->k);
@@ -386,6 +395,16 @@ static const char *pairs_text(const struct blocked *b, bool waits) {
   const char *rest = has_single(b) ? " tail kt@ cut 1" : "";
   return arena_printf(b->n->arena, "split k@ %d -> %s kw@%s; ", PAIR_TERMS, waits ? "ku@" : "kp@", rest);
 }
+/* What is copied of the second factor. */
+static const char *columns_text(const struct blocked *b, const char *at, const char *k) {
+  struct arena *a = b->n->arena;
+  const char *text = arena_printf(a, "stage %s%s at %s by nj@ %s ni@%s -> pj@ pk@ pi@%s; ", buffer_text(b, 1), computed_text(b, 1), at, k,
+                                  pair_words(b), b->blocks.pairs ? " pw@" : "");
+  if (b->is_along)
+    return arena_printf(a, "%ssplit pk@ %lld -> pq@ pr@; %s%s", text, (long long)b->lanes, squares_text(b), squares_hint_text(b));
+  const char *form = b->blocks.asks ? "%sorder pk@ pj@ pi@; " : "%sorder pk@ pj@ pi@; fetch %s at pk@ ahead %d; ";
+  return arena_printf(a, form, text, buffer_text(b, 1), AHEAD);
+}
 static const char *copies_text(const struct blocked *b) {
   struct arena *a = b->n->arena;
   bool waits = sums_wait(b);
@@ -393,19 +412,11 @@ static const char *copies_text(const struct blocked *b) {
   if (waits)
     text = arena_printf(a, "%ssplit %s %lld -> kb@ %s; sink %sni@ under%s kb@ in stack; ", text, b->blocks.pairs ? "ku@" : "k@",
                         (long long)(b->blocks.pairs ? b->terms / PAIR_TERMS : b->terms), k, nest_text(b), b->turns);
-  if (b->blocks.in_place)
-    return arena_printf(a, "%s%s", text, tile_text(b, k));
-  text = arena_printf(a, "%sstage %s%s at %s by nj@ %s ni@%s -> pj@ pk@ pi@%s; ", text, buffer_text(b, 1), computed_text(b, 1),
-                      waits ? "kb@" : "no@", k, pair_words(b), b->blocks.pairs ? " pw@" : "");
-  if (b->is_along)
-    text = arena_printf(a, "%ssplit pk@ %lld -> pq@ pr@; %s%s", text, (long long)b->lanes, squares_text(b), squares_hint_text(b));
-  else
-    text = arena_printf(a, "%sorder pk@ pj@ pi@; ", text);
+  if (!b->blocks.in_place)
+    text = arena_printf(a, "%s%s", text, columns_text(b, waits ? "kb@" : "no@", k));
   if (b->blocks.asks)
     return arena_printf(a, "%ssplit kk@ %d -> kc@ kd@; %sfetch %s at kb@ ahead 1 over nj@ mo@ kc@; ", text, ASKING_TERMS,
                         tile_text(b, "kc@ kd@"), buffer_text(b, 1));
-  if (!b->is_along)
-    text = arena_printf(a, "%sfetch %s at pk@ ahead %d; ", text, buffer_text(b, 1), AHEAD);
   if (b->blocks.copies_rows)
     text =
       arena_printf(a, "%sstage %s%s at mb@ by mo@ %s mi@%s -> qo@ qk@ qi@%s; order qk@ qo@ qi@; fetch %s at qk@ ahead %d; ", text,
@@ -441,23 +452,19 @@ static int64_t most_parts(const struct blocked *b) {
 static bool has_fewer_tasks(const struct blocked *b, int64_t than) {
   return b->work.batch * b->blocks.row_tasks * b->blocks.column_tasks < (double)than;
 }
-/* Nothing is gained where a tile's terms are one block: product_tile_cycles is of that. */
-static void propose_in_place(const struct blocked *b, struct candidates *out) {
-  struct blocked sized = *b;
-  sized.blocks.in_place = true;
-  if (!b->computed[1] && product_may_stay(b->n->machine, &b->work, &b->blocks) && choose_sizes(&sized, 1) && sized.terms < b->k)
-    propose(&sized, out);
+/* While few rows meet a block, they ask for the next one. */
+static bool may_ask(const struct blocked *b) {
+  return product_may_be_asked_for(b->n->machine, &b->work) && !b->is_open && b->terms < b->k && b->terms % ASKING_TERMS == 0;
 }
 static void propose_narrow(const struct blocked *b, struct candidates *out) {
   struct blocked sized = *b;
   sized.blocks.is_narrow = true;
   bool is_plain = !b->computed[0] && !b->computed[1] && !b->is_open_sum && !b->is_open_width;
-  if (!is_plain || !product_may_be_narrow(b->n->machine, &b->work) || !choose_sizes(&sized, 1) ||
-      b->work.batch * sized.blocks.column_tasks < NARROW_TASKS)
+  if (!is_plain || !choose_sizes(&sized, 1) || b->work.batch * sized.blocks.column_tasks < NARROW_TASKS)
     return;
-  propose(&sized, out);
-  sized.blocks.asks = product_may_be_asked_for(b->n->machine, &b->work) && sized.m <= ASKING_ROWS && !sized.is_open &&
-                      sized.terms < sized.k && sized.terms % ASKING_TERMS == 0;
+  if (product_may_be_narrow(b->n->machine, &b->work))
+    propose(&sized, out);
+  sized.blocks.asks = may_ask(&sized);
   if (sized.blocks.asks)
     propose(&sized, out);
 }
@@ -477,6 +484,18 @@ static void propose_parts_of_rows(const struct blocked *b, struct candidates *ou
   for (int64_t parts = 1; parts <= b->wanted; parts *= 2)
     if (choose_parts(b, parts, &sized) && !is_proposed_elsewhere(b, &sized, parts))
       propose(&sized, out);
+}
+/* Beside rows that are copied the second factor may stay where it lies; else nothing is gained where a tile's terms are one block:
+ * product_tile_cycles is of that. */
+static void propose_in_place(const struct blocked *b, struct candidates *out) {
+  struct blocked sized = *b;
+  sized.blocks.in_place = true;
+  if (b->computed[1] || *b->fuse || !product_may_stay(b->n->machine, &b->work, &b->blocks))
+    return;
+  if (b->blocks.copies_rows)
+    propose_parts_of_rows(&sized, out);
+  else if (choose_sizes(&sized, 1) && sized.terms < b->k)
+    propose(&sized, out);
 }
 /* Each task of some columns copies all its rows: fewer do so less often. */
 static void propose_fewer_tasks(const struct blocked *b, struct candidates *out) {

@@ -175,9 +175,8 @@ static const char *steps_text(struct paneled *p) {
  * is taken for a usual one: many rows lose little by hints. */
 static bool may_ask(const struct paneled *p) {
   int64_t terms = p->c->axes[p->c->axis_count - 1].extent;
-  bool is_few = p->work.m >= 2 * (double)p->height && p->work.m <= ASKING_ROWS;
-  return is_few && product_panels_wait(p->n->machine, &p->work) && terms >= 2 * ASKING_TERMS && terms % ASKING_TERMS == 0 &&
-         p->vectors * (int64_t)p->work.lanes == p->width;
+  return p->work.m >= 2 * (double)p->height && product_panels_wait(p->n->machine, &p->work) && terms >= 2 * ASKING_TERMS &&
+         terms % ASKING_TERMS == 0 && p->vectors * (int64_t)p->work.lanes == p->width;
 }
 /* A tile of as many rows as registers hold sums of; and of fewer, where the first cache loses those, or where what is left of a known
  * number costs less. */

@@ -403,18 +403,21 @@ static double block_step_cycles(const struct machine *machine, const struct tile
 #define ROWS_STAY 0.8       /* of L2: with more rows beside a block that is read in place, each task gets them anew, */
 #define ROWS_AGAIN_CYCLES 5 /* a vector of them (Zen 5) */
 bool product_may_stay(const struct machine *machine, const struct product_work *w, const struct product_blocks *b) {
-  return rates_of(machine)->stays_line[PLACE_FAR] > 0 && !w->is_along && !b->copies_rows && product_is_far(machine, w);
+  return rates_of(machine)->stays_line[b->copies_rows][PLACE_FAR] > 0 && !w->is_along && (b->copies_rows || product_is_far(machine, w));
 }
 bool product_may_be_narrow(const struct machine *machine, const struct product_work *w) {
-  return rates_of(machine)->narrow_share > 0 && (w->is_transposed || !rows_are_far(machine, w));
+  const struct rates *rates = rates_of(machine);
+  return rates->narrow_share > 0 && !rates->narrow_asks && (w->is_transposed || !rows_are_far(machine, w));
 }
 bool product_may_be_asked_for(const struct machine *machine, const struct product_work *w) {
-  return product_may_be_narrow(machine, w) && !w->is_along && !w->is_transposed && product_is_far(machine, w);
+  const struct rates *rates = rates_of(machine);
+  bool is_plain = !w->is_along && !w->is_transposed, rows_come = rates->narrow_asks || !rows_are_far(machine, w);
+  return rates->narrow_share > 0 && is_plain && rows_come && w->m <= rates->asking_rows && product_is_far(machine, w);
 }
 /* Of a line of the second factor, as it comes. */
 static double block_line(const struct machine *machine, const struct product_work *w, const struct product_blocks *b) {
   const struct rates *rates = rates_of(machine);
-  const double *lines = b->is_narrow ? rates->narrow_line[b->asks] : b->in_place ? rates->stays_line : rates->block_line;
+  const double *lines = b->is_narrow ? rates->narrow_line[b->asks] : b->in_place ? rates->stays_line[b->copies_rows] : rates->block_line;
   int place = place_of(machine, w);
   return lines[place == PLACE_NEAR && batches_leave(machine, w, w->k * w->width) ? PLACE_FAR : place];
 }
@@ -427,7 +430,7 @@ double product_block_cycles(const struct machine *machine, const struct product_
   double turned = w->is_along ? w->k * w->width * rates->block_turned : 0;
   double each = rates->block_rows[rows_are_far(machine, w)] + (product_rows_stream(machine, w) ? STREAM_COPY_CYCLES : 0);
   double rows = b->copies_rows ? b->column_tasks * w->m * w->k * each : rows_cycles(machine, w, b->column_tasks) + once_far(machine, w);
-  if (b->in_place && w->m * w->k * w->bytes > ROWS_STAY * (double)machine->bytes[LEVEL_L2])
+  if (b->in_place && !b->copies_rows && w->m * w->k * w->bytes > ROWS_STAY * (double)machine->bytes[LEVEL_L2])
     rows += b->column_tasks * w->m * divide_up(w->k, w->lanes) * ROWS_AGAIN_CYCLES;
   double step =
     block_step_cycles(machine, b->tile, b->is_narrow ? rates->narrow_share : rates->block_share) / (b->in_place ? STAYS_SHARE : 1);
@@ -469,7 +472,7 @@ static double panel_tile_cycles(const struct machine *machine, const struct prod
   return rows > 0 ? w->k * (step > least ? step : least) + TILE_CYCLES + rows * vectors * STORE_CYCLES : 0;
 }
 bool product_panels_wait(const struct machine *machine, const struct product_work *w) {
-  return rates_of(machine)->panel_line[0] > 0 && product_is_far(machine, w);
+  return rates_of(machine)->panel_line[0] > 0 && w->m <= rates_of(machine)->asking_rows && product_is_far(machine, w);
 }
 double product_panel_cycles(const struct machine *machine, const struct product_work *w, int64_t rows, int64_t vectors, bool asks) {
   double tiles = w->is_open ? w->m / (double)rows : (double)((int64_t)w->m / rows), rest = w->m - tiles * (double)rows;

@@ -145,10 +145,11 @@ struct product_blocks {
   bool pairs;                           /* of terms, which are multiplied and added up together */
   bool asks;                            /* and the next block's are asked for while this one is summed up */
 };
-/* Whether a block may be read in place: L2 gives what tiles take of it. */
+/* Whether a block may be read in place: L2 gives what tiles take of it, or what they take beside rows that are copied. */
 bool product_may_stay(const struct machine *machine, const struct product_work *work, const struct product_blocks *blocks);
 /* Whether narrow tasks are worth a thought: not where each of them gets rows from beyond L2 anew. And whether a second factor is asked for
- * a block ahead: it lies along the columns, the first one along the sum, and its lines from beyond L2 are waited for. */
+ * a block ahead by narrow tasks: it lies along the columns, the first one along the sum, its lines from beyond L2 are waited for, and so
+ * few rows meet a block that a hint lasts. */
 bool product_may_be_narrow(const struct machine *machine, const struct product_work *work);
 bool product_may_be_asked_for(const struct machine *machine, const struct product_work *work);
 double product_block_cycles(const struct machine *machine, const struct product_work *work, const struct product_blocks *blocks);

@@ -23,14 +23,14 @@ static const struct tile narrow_tiles[] = {TILE(2, 4, 4.6), TILE(4, 3, 6.6), TIL
 /* What is usual. */
 #define USUAL .pages = 1536, .stream_least = 0.25, .stream_most = 4, .stream_row = 1024, .pages_stream = true, .streamed_share = 0.8
 /* Two multiply-adds a cycle, of a mesh that brings a far line in nine cycles, and in sixteen one that lies a page behind the one before. */
-#define MESHED                                                                                                                           \
-  WIDE, USUAL, .streamed_rows = 2, .far_step = 1.25, .fetch = 1.6, .unaligned = 0.83, .crowded = {{0, 0.2, 2.6}, {0.3, 7, 3}},           \
-               .streamed_line = 8, .across_kept = 0.35, .rows_far = 2.4, .line = {5.3, 0.5}, .result = {7.6, 1}, .once_far = 8,          \
-               .gather = {1, 2.5, 1.8}, .plain_ends = 20, .panel_share = 0.97, .panel_line = {4, 2}, .block_share = 0.92,                \
-               .block_line = {7.4, 15, 18.5}, .narrow_share = 0.97, .block_turned = 0.02, .block_rows = {0.4, 1}, .ends = {0.13, 0.1},   \
-               .turned_split = 0.35, .turned_share = 0.85, .turned_store = 0.7, .turned_far = 0.11, .crossed_square = 95,                \
-               .conv_apart = 0.89, .conv_second = 0.1, .conv_strip = 0.85, .filter_near = 0.53, .filter_parts = 1.2, .filter_far = 0.15, \
-               .filter_stream = 0.84, .filter_apart = 0.9, .filter_line = {6, 14}, TAPS_PARTED(0.4, 0.5)
+#define MESHED                                                                                                                             \
+  WIDE, USUAL, .streamed_rows = 2, .far_step = 1.25, .fetch = 1.6, .unaligned = 0.83, .crowded = {{0, 0.2, 2.6}, {0.3, 7, 3}},             \
+               .streamed_line = 8, .across_kept = 0.35, .rows_far = 2.4, .line = {5.3, 0.5}, .result = {7.6, 1}, .once_far = 8,            \
+               .gather = {1, 2.5, 1.8}, .plain_ends = 20, .panel_share = 0.97, .panel_line = {4, 2}, .block_share = 0.92,                  \
+               .block_line = {7.4, 15, 18.5}, .narrow_share = 0.97, .asking_rows = 96, .block_turned = 0.02, .block_rows = {0.4, 1},       \
+               .ends = {0.13, 0.1}, .turned_split = 0.35, .turned_share = 0.85, .turned_store = 0.7, .turned_far = 0.11,                   \
+               .crossed_square = 95, .conv_apart = 0.89, .conv_second = 0.1, .conv_strip = 0.85, .filter_near = 0.53, .filter_parts = 1.2, \
+               .filter_far = 0.15, .filter_stream = 0.84, .filter_apart = 0.9, .filter_line = {6, 14}, TAPS_PARTED(0.4, 0.5)
 static const struct rates two_wide = {MESHED,
                                       .plain_rows = 8,
                                       .tiles = wide_tiles,
@@ -81,7 +81,7 @@ static const struct rates fed_wide = {WIDE,
                                       .panel_share = 0.985,
                                       .block_share = 0.985,
                                       .block_line = {1.5, 4, 8},
-                                      .stays_line = {0, 0.25, 1.3}, /* measured on a Zen 5 alone */
+                                      .stays_line = {{0, 0.25, 1.3}}, /* measured on a Zen 5 alone */
                                       .block_turned = 0.05,
                                       .block_rows = {0.33, 0.33},
                                       .ends = {0.1, 0.1},
@@ -129,6 +129,11 @@ static const struct rates one_wide = {WIDE,
                                       .plain_ends = 40,
                                       .panel_share = 0.985,
                                       .block_share = 0.98,
+                                      .stays_line = {{0}, {0.2, 7, 16}},
+                                      .narrow_share = 0.98,
+                                      .narrow_asks = true,
+                                      .asking_rows = 512,
+                                      .narrow_line = {{0}, {2.5, 3, 4}},
                                       .block_line = {2.5, 8, 18},
                                       .block_turned = 0.2,
                                       .block_rows = {0.4, 0.7},

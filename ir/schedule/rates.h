@@ -58,8 +58,10 @@ struct rates {
   double block_share;            /* from copied ones */
   double block_line[PLACES];     /* a line that is copied, */
   double narrow_share;           /* of tiles whose strip stays in the first cache; 0: they are no better; */
-  double narrow_line[2][PLACES]; /* a line of narrow tasks, and where it is asked for a block ahead; */
-  double stays_line[PLACES];     /* one that is not, at first: where L2 gives what tiles take; 0: it does not */
+  double narrow_line[2][PLACES]; /* a line of narrow tasks, and where it is asked for a block ahead, */
+  double asking_rows;            /* while so many rows meet this one, or fewer: more take longer than a hint lasts; */
+  bool narrow_asks;              /* narrow tasks gain by that alone, and also with rows from beyond L2; */
+  double stays_line[2][PLACES];  /* one that is not, at first: where L2 gives what tiles take, and beside rows that are; 0: it does not */
   double block_turned;           /* an element that is transposed then, */
   double block_rows[2];          /* and one of the first factor, near and far */
   double ends[2];                /* of what a tile's beginning and end take: of one whose sums leave half of the registers, others */
