@@ -419,7 +419,8 @@ static double block_line(const struct machine *machine, const struct product_wor
   const struct rates *rates = rates_of(machine);
   const double *lines = b->is_narrow ? rates->narrow_line[b->asks] : b->in_place ? rates->stays_line[b->copies_rows] : rates->block_line;
   int place = place_of(machine, w);
-  return lines[place == PLACE_NEAR && batches_leave(machine, w, w->k * w->width) ? PLACE_FAR : place];
+  bool is_sparse = place == PLACE_FAR && rates->sparse_row > 0 && w->width * w->bytes >= rates->sparse_row;
+  return lines[is_sparse ? PLACE_PAGED : place == PLACE_NEAR && batches_leave(machine, w, w->k * w->width) ? PLACE_FAR : place];
 }
 double product_block_cycles(const struct machine *machine, const struct product_work *w, const struct product_blocks *b) {
   const struct rates *rates = rates_of(machine);

@@ -57,6 +57,7 @@ struct rates {
   double panel_line[2];          /* a far line of those that is waited for, and where it is asked for a panel ahead; */
   double block_share;            /* from copied ones */
   double block_line[PLACES];     /* a line that is copied, */
+  double sparse_row;             /* of rows of so many bytes or more such a line takes as long as where pages are lost; 0: it does not; */
   double narrow_share;           /* of tiles whose strip stays in the first cache; 0: they are no better; */
   double narrow_line[2][PLACES]; /* a line of narrow tasks, and where it is asked for a block ahead, */
   double asking_rows;            /* while so many rows meet this one, or fewer: more take longer than a hint lasts; */
