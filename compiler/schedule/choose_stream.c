@@ -24,10 +24,9 @@ struct stream {
   int64_t terms;   /* rows of the second factor that are read side by side */
 };
 
-#define ROWS_MAX 16  /* for more, copied blocks read the factor once, */
-#define PIXELS_MAX 8 /* and of a pass that has all of several axes */
-#define OPEN_PART 4  /* rows of a pass, where their number is open */
-#define VECTORS_MAX 8
+#define ROWS_MAX 16    /* for more, copied blocks read the factor once, */
+#define PIXELS_MAX 8   /* and of a pass that has all of several axes */
+#define OPEN_PART 4    /* rows of a pass, where their number is open */
 #define ROW_LEAST 2048 /* bytes of a row of the second factor, */
 #define RUN_MOST 4096  /* and of what a task reads of it */
 #define STREAM_TASKS_MIN 2
@@ -75,11 +74,6 @@ static void find_sizes(struct stream *s) {
   int64_t bytes = (int64_t)dtype_size(c->dtype);
   s->width = c->axes[c->lanes].extent;
   s->lanes = s->n->machine->vector_bytes / bytes;
-  s->vectors = VECTORS_MAX;
-  while (s->vectors > 1 && s->vectors * s->pass > s->n->machine->registers / 2)
-    s->vectors /= 2;
-  int64_t tile = s->vectors * s->lanes, part = divide_up(s->width, STREAM_TASKS_MIN), most = RUN_MOST / bytes;
-  s->tiles = divide_up(part > most ? most : part, tile);
   s->work = (struct product_work){.batch = (double)s->batch,
                                   .m = (double)s->pass,
                                   .k = (double)s->k,
@@ -87,7 +81,13 @@ static void find_sizes(struct stream *s) {
                                   .lanes = (double)s->lanes,
                                   .bytes = (double)bytes,
                                   .stride = (double)(c->axes[c->axis_count - 1].stride[1] * bytes)};
-  s->terms = product_stream_terms(s->n->machine, &s->work);
+  const struct stream_tile *tile = product_stream_tile(s->n->machine, &s->work);
+  s->terms = tile->terms;
+  s->vectors = tile->vectors;
+  while (s->vectors > 1 && s->vectors * s->pass > s->n->machine->registers / 2)
+    s->vectors /= 2;
+  int64_t part = divide_up(s->width, STREAM_TASKS_MIN), most = RUN_MOST / bytes;
+  s->tiles = divide_up(part > most ? most : part, s->vectors * s->lanes);
 }
 static bool is_stream(struct stream *s) {
   const struct contraction *c = s->c;

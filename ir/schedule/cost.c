@@ -323,14 +323,13 @@ double product_waiting_cycles(const struct machine *machine, const struct produc
 bool product_may_stream(const struct machine *machine, const struct product_work *w) {
   return product_is_far(machine, w) && (w->m <= rates_of(machine)->streamed_rows || product_is_paged(machine, w));
 }
-#define STREAM_TERMS 4
 #define STREAM_ROWS_FEW 2 /* of the first factor: with more, sums that wait cost more than runs that lie apart */
-int64_t product_stream_terms(const struct machine *machine, const struct product_work *w) {
-  int many = rates_of(machine)->stream_terms;
-  return many && w->m > STREAM_ROWS_FEW ? many : STREAM_TERMS;
+const struct stream_tile *product_stream_tile(const struct machine *machine, const struct product_work *w) {
+  return &rates_of(machine)->stream_tiles[w->m > STREAM_ROWS_FEW];
 }
 bool product_stream_asks(const struct machine *machine, const struct product_work *w) {
-  return !rates_of(machine)->streams_come && w->batch * w->k * w->width * w->bytes <= (double)machine->bytes[LEVEL_L3];
+  double come = rates_of(machine)->streams_come;
+  return come > 0 ? w->m > come : w->batch * w->k * w->width * w->bytes <= (double)machine->bytes[LEVEL_L3];
 }
 /* A tile's vectors and rows are loaded for each term. */
 double product_stream_cycles(const struct machine *machine, const struct product_work *w, int64_t vectors) {
@@ -403,7 +402,8 @@ static double block_step_cycles(const struct machine *machine, const struct tile
 #define ROWS_STAY 0.8       /* of L2: with more rows beside a block that is read in place, each task gets them anew, */
 #define ROWS_AGAIN_CYCLES 5 /* a vector of them (Zen 5) */
 bool product_may_stay(const struct machine *machine, const struct product_work *w, const struct product_blocks *b) {
-  return rates_of(machine)->stays_line[b->copies_rows][PLACE_FAR] > 0 && !w->is_along && (b->copies_rows || product_is_far(machine, w));
+  bool is_measured = rates_of(machine)->stays_line[b->copies_rows][b->copies_rows ? PLACE_NEAR : PLACE_FAR] > 0;
+  return is_measured && !w->is_along && product_is_far(machine, w) != b->copies_rows;
 }
 bool product_may_be_narrow(const struct machine *machine, const struct product_work *w) {
   const struct rates *rates = rates_of(machine);
@@ -462,14 +462,21 @@ static bool rows_fall_out(double rows_apart, double rows, double ways) {
   int64_t apart = bytes_apart(rows_apart);
   return apart >= LINE_BYTES && rows > lines_kept(apart, ways);
 }
+/* One tile meets each panel, which comes from beyond L2 as fast as it can, where that was measured. */
+static bool panels_stream(const struct machine *machine, const struct product_work *w, double rows) {
+  return rates_of(machine)->panel_stream > 0 && w->m <= rows && product_is_far(machine, w);
+}
 static double panel_tile_cycles(const struct machine *machine, const struct product_work *w, double rows, double vectors) {
   double step = rows * vectors / (machine->fma_rate * panel_share(machine, rows, vectors));
   double loads = (rows + vectors) / (machine->loads * PANELS_LOADS);
   double bytes = vectors * w->lanes * w->bytes, least = PANELS_LATENCY;
   step = (step > loads ? step : loads) + (rows_fall_out(w->rows_apart, rows, CACHE_WAYS) ? rows * PANELS_ROW_MISSED : 0);
   step = overlapped(step, across_line(machine, w) + comes_line(machine, w, false));
-  if (bytes * w->k > (double)machine->bytes[LEVEL_L1] / 2)
+  if (panels_stream(machine, w, rows))
+    least = bytes / LINE_BYTES * rates_of(machine)->panel_stream;
+  else if (bytes * w->k > (double)machine->bytes[LEVEL_L1] / 2)
     least = bytes / (machine->bandwidth[LEVEL_L2] * PANELS_L2_SHARE);
+  least = least > PANELS_LATENCY ? least : PANELS_LATENCY;
   return rows > 0 ? w->k * (step > least ? step : least) + TILE_CYCLES + rows * vectors * STORE_CYCLES : 0;
 }
 bool product_panels_wait(const struct machine *machine, const struct product_work *w) {
@@ -481,7 +488,7 @@ double product_panel_cycles(const struct machine *machine, const struct product_
   double cycles = tiles * whole + panel_tile_cycles(machine, w, rest, (double)vectors);
   double bytes = w->k * (double)vectors * w->lanes * w->bytes;
   bool is_far = product_is_far(machine, w), streams = w->m <= (double)rows; /* one tile meets a panel, which comes as fast as it can */
-  double lines = is_far ? bytes / machine->bandwidth[LEVEL_L3] : 0;
+  double lines = is_far && !panels_stream(machine, w, (double)rows) ? bytes / machine->bandwidth[LEVEL_L3] : 0;
   double waits = is_far && !streams ? bytes / LINE_BYTES * rates_of(machine)->panel_line[asks] : 0;
   cycles += product_rows_stream(machine, w) ? w->k * divide_up(w->m, w->lanes) * stream_line(machine, w) : 0;
   return w->batch * strips * (cycles + waits > lines ? cycles + waits : lines);

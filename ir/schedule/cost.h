@@ -100,8 +100,12 @@ int64_t product_far_vectors(const struct machine *machine);
 bool product_is_paged(const struct machine *machine, const struct product_work *work);
 /* Whether so few rows may have the second factor read as it lies. */
 bool product_may_stream(const struct machine *machine, const struct product_work *work);
-/* Rows of it that are read side by side then, and whether the next ones' lines are asked for meanwhile. */
-int64_t product_stream_terms(const struct machine *machine, const struct product_work *work);
+/* How it is read then, and whether the next rows' lines are asked for meanwhile. */
+struct stream_tile {
+  int terms;   /* rows of it, side by side, */
+  int vectors; /* so many of each at most */
+};
+const struct stream_tile *product_stream_tile(const struct machine *machine, const struct product_work *work);
 bool product_stream_asks(const struct machine *machine, const struct product_work *work);
 /* As plain loops, without steps. */
 double product_plain_cycles(const struct machine *machine, const struct product_work *work);
@@ -145,7 +149,7 @@ struct product_blocks {
   bool pairs;                           /* of terms, which are multiplied and added up together */
   bool asks;                            /* and the next block's are asked for while this one is summed up */
 };
-/* Whether a block may be read in place: L2 gives what tiles take of it, or what they take beside rows that are copied. */
+/* Whether a block may be read in place: a far one, of which L2 gives what tiles take; a near one beside rows that are copied. */
 bool product_may_stay(const struct machine *machine, const struct product_work *work, const struct product_blocks *blocks);
 /* Whether narrow tasks are worth a thought: not where each of them gets rows from beyond L2 anew. And whether a second factor is asked for
  * a block ahead by narrow tasks: it lies along the columns, the first one along the sum, its lines from beyond L2 are waited for, and so

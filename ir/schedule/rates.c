@@ -15,13 +15,15 @@ static const struct tile fed_tiles[] = {TILE(2, 8, 8.4), TILE(4, 4, 8.2), TILE(6
                                         TILE(8, 2, 8.1), TILE(2, 4, 4.6), TILE(4, 3, 6.3),  TILE(6, 2, 6.15), TILE(0, 0, 0)};
 static const struct tile narrow_tiles[] = {TILE(2, 4, 4.6), TILE(4, 3, 6.6), TILE(6, 2, 6.15), TILE(4, 2, 4.2), TILE(0, 0, 0)};
 
+#define STREAM_TILES .stream_tiles = {{4, 8}, {4, 8}}
 /* What is alike for 512-bit vectors. */
 #define WIDE .turned_square = 0.3, .filter_pixel = DBL_MAX, .filter_crowded = 1
 /* Far images of a depthwise filter. */
 #define TAPS_PARTED(power, from) .taps_parted = power, .taps_far = from
 #define TAPS_WHOLE TAPS_PARTED(0, 1) /* not measured */
 /* What is usual. */
-#define USUAL .pages = 1536, .stream_least = 0.25, .stream_most = 4, .stream_row = 1024, .pages_stream = true, .streamed_share = 0.8
+#define USUAL \
+  STREAM_TILES, .pages = 1536, .stream_least = 0.25, .stream_most = 4, .stream_row = 1024, .pages_stream = true, .streamed_share = 0.8
 /* Two multiply-adds a cycle, of a mesh that brings a far line in nine cycles, and in sixteen one that lies a page behind the one before. */
 #define MESHED                                                                                                                             \
   WIDE, USUAL, .streamed_rows = 2, .far_step = 1.25, .fetch = 1.6, .unaligned = 0.83, .crowded = {{0, 0.2, 2.6}, {0.3, 7, 3}},             \
@@ -107,8 +109,8 @@ static const struct rates one_wide = {WIDE,
                                       .streamed_line = 3.4,
                                       .streamed_rows = 8,
                                       .streamed_share = 0.65,
-                                      .streams_come = true,
-                                      .stream_terms = 16,
+                                      .stream_tiles = {{8, 4}, {16, 8}},
+                                      .streams_come = 4,
                                       .across = {0, 0.5},
                                       .across_kept = 0.75, /* beside the second factor and what the step has there */
                                       .rows_far = 1.5,
@@ -127,9 +129,10 @@ static const struct rates one_wide = {WIDE,
                                       .gather = {0.5, 1, 1},
                                       .plain_share = 0.7,
                                       .plain_ends = 40,
+                                      .panel_stream = 2.65,
                                       .panel_share = 0.985,
                                       .block_share = 0.98,
-                                      .stays_line = {{0}, {0.2, 7, 16}},
+                                      .stays_line = {{0}, {0.2}},
                                       .narrow_share = 0.98,
                                       .narrow_asks = true,
                                       .asking_rows = 512,

@@ -50,11 +50,12 @@ struct rates {
   double streamed_rows;  /* so many may have a far factor read as it lies, where its terms are not in a page each, */
   double streamed_line;  /* and its line, behind the one in front of it; */
   double streamed_share; /* of the peak, what rows reach meanwhile */
-  bool streams_come;     /* the lines of its next rows come by themselves, from L3, too: asked for, they take longer; */
-  int stream_terms;      /* so many rows of it lie side by side for more than few of the first factor; 0: as for few */
+  struct stream_tile stream_tiles[2]; /* of it, for few rows of the first factor, and for more; */
+  double streams_come; /* with so many, its next rows' lines come by themselves: asked for, they take longer; 0: those from beyond L3 */
 
   double panel_share;            /* of tiles, from panels, with vectors of 512 bits; */
-  double panel_line[2];          /* a far line of those that is waited for, and where it is asked for a panel ahead; */
+  double panel_stream;           /* a far line of those that one tile reads, behind the one in front of it; 0: not measured; */
+  double panel_line[2];          /* one that is waited for, and where it is asked for a panel ahead; */
   double block_share;            /* from copied ones */
   double block_line[PLACES];     /* a line that is copied, */
   double sparse_row;             /* of rows of so many bytes or more such a line takes as long as where pages are lost; 0: it does not; */

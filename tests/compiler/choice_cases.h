@@ -288,8 +288,9 @@ static const struct choice_case cases[] = {
    "split n 128 -> ns ni; split ns 3 -> nt no; split k 4 -> ko ki; order nt no m ni; sink no m ni under ko in stack; sink m ni under ki in "
    "register; fetch b at ki ahead 4; run nt tasks"},
   {"whose lines come by themselves on some machines", PRODUCT("1", "3136", "1024", ""), "znver4",
-   "split n 128 -> ns ni; split ns 4 -> nt no; split k 4 -> ko ki; order nt no m ni; sink no m ni under ko in stack; sink m ni under ki in "
+   "split n 64 -> ns ni; split ns 8 -> nt no; split k 8 -> ko ki; order nt no m ni; sink no m ni under ko in stack; sink m ni under ki in "
    "register; run nt tasks"},
+  {"but not with so many rows", PRODUCT("5", "4096", "1024", ""), "znver4", "fetch b at ki ahead 16; run nt tasks"},
   {"several rows, whose sums wait less often", PRODUCT("4", "3136", "1024", ""), "znver4", "split k 16 -> ko ki"},
   {"few columns, whose rows make tasks", TRANSPOSED("1152", "192", "32"), "znver4",
    "split m 8 -> ms mi; split ms 36 -> mc mo; order mc no"},

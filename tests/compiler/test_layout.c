@@ -37,6 +37,8 @@ static const struct layout_case cases[] = {
   {"not where one of them has no multiply-add", ONE, "main: x -> y", "x86-64,x86-64-v3", "", "w"},
   {"an open number of rows", ROWS("-1", "256") W("w", "256", "500") MATMUL("y", "x", "w", "false"), "main: x -> y", "x86-64-v3",
    "f32[32,256,16] = [1/16][0][1%16] of w;", ""},
+  {"one row, where a panel comes faster than rows of a far one", ROWS("1", "1024") W("w", "1024", "2048") MATMUL("y", "x", "w", "false"),
+   "main: x -> y", "znver4", "f32[64,1024,32] = [1/32][0][1%32] of w;", ""},
   {"a constant that is the first factor", ROWS("128", "256") W("w", "64", "128") MATMUL("y", "w", "x", "false"), "main: x -> y",
    "x86-64-v3", "", "w"},
   {"rows that lie across and come from afar cost more than panels gain",
