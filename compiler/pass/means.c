@@ -31,10 +31,12 @@ static status look(struct build *b, struct means *m, uint32_t i) {
 
 /* ---- rows ---- */
 
-static const char **users_of(struct build *b, const struct flow *f, value_id v, const bool *for_gradient, uint32_t *count) {
+/* The nodes that take a value: those that gradients are made of, or the others. */
+static const char **takers_of(struct build *b, const struct flow *f, value_id v, const bool *for_gradient, bool of_gradient,
+                              uint32_t *count) {
   VEC(const char *) names = {0};
   for (flow_id id = 1; id < f->nodes.count; id++)
-    if (f->nodes.items[id] && !for_gradient[id] && f->nodes.items[id]->op != FLOW_FETCH && node_takes(f->nodes.items[id], v))
+    if (f->nodes.items[id] && for_gradient[id] == of_gradient && f->nodes.items[id]->op != FLOW_FETCH && node_takes(f->nodes.items[id], v))
       vec_push(&names, f->nodes.items[id]->name);
   const char **copy = arena_copy(&b->arena, names.items, names.count * sizeof *copy);
   *count = names.count;
@@ -51,7 +53,8 @@ static void ask_for_rows(struct build *b, const struct means *m, uint32_t entry)
     if (g->items.items[i].kind < GRADIENT_ROWS || g->items.items[i].gathered)
       continue;
     struct lower_gather what = {.value = f->nodes.items[f->values.items[g->items.items[i].value].producer]->name};
-    what.users = users_of(b, f, g->items.items[i].value, for_gradient, &what.user_count);
+    what.users = takers_of(b, f, g->items.items[i].value, for_gradient, false, &what.user_count);
+    what.makers = takers_of(b, f, g->items.items[i].value, for_gradient, true, &what.maker_count);
     what.is_mean = g->items.items[i].kind == GRADIENT_ROWS && !g->items.items[i].is_stored;
     what.pair = g->items.items[i].pair;
     what.key = FIRST_GATHER + b->gathers.count;

@@ -79,9 +79,10 @@ struct object_shapes {
 /* A value that is to be that of all workers behind each other, for some of those that take it (lower_gather.c): rows of a
  * gradient, or where they are. What it is known by are names of nodes, as it is asked for after a first lowering. */
 struct lower_gather {
-  const char *value;  /* the node that makes it */
-  const char **users; /* nodes: user_count of them */
-  uint32_t user_count;
+  const char *value;   /* the node that makes it */
+  const char **users;  /* nodes: user_count of them */
+  const char **makers; /* nodes that make gradients of it, each worker of its own: maker_count of them */
+  uint32_t user_count, maker_count;
   uint32_t pair;        /* rows and their indices have one number in an entry, and one size */
   bool is_mean;         /* divided by the number of workers */
   int64_t workers, key; /* of the group that meets */

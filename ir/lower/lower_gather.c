@@ -11,11 +11,28 @@ struct gathered {
   value_id from, to;
 };
 
-static bool is_user(const struct lower_gather *g, const char *node) {
-  for (uint32_t i = 0; i < g->user_count; i++)
-    if (strcmp(g->users[i], node) == 0)
+static bool is_listed(const char *const *names, uint32_t count, const char *node) {
+  for (uint32_t i = 0; i < count; i++)
+    if (strcmp(names[i], node) == 0)
       return true;
   return false;
+}
+
+static bool lists_inside(const char *const *names, uint32_t count, const char *node) {
+  size_t size = strlen(node);
+  for (uint32_t i = 0; i < count; i++)
+    if (strncmp(names[i], node, size) == 0 && names[i][size] == '/')
+      return true;
+  return false;
+}
+
+/* A cond hands its branches what they take (an optimizer that steps only where all gradients are finite): it is a user where they are. */
+static bool is_user(const struct lower_gather *g, const struct node *n) {
+  if (is_listed(g->users, g->user_count, n->name))
+    return true;
+  bool branches =
+    strcmp(n->op, "If") == 0 || strcmp(n->op, "StatelessIf") == 0 || strcmp(n->op, "Case") == 0 || strcmp(n->op, "StatelessCase") == 0;
+  return branches && lists_inside(g->users, g->user_count, n->name) && !lists_inside(g->makers, g->maker_count, n->name);
 }
 
 static const struct gathered *find(const struct lower *lw, const struct lower_gather *what, value_id from) {
@@ -69,12 +86,12 @@ static value_id gather(struct op_call *c, const struct lower_gather *what, value
 void lower_gather_inputs(struct op_call *c) {
   struct lower *lw = c->lw;
   for (uint32_t k = 0; k < lw->options->gather_count && !lw->walk.region_depth && !lw->walk.trial_depth; k++) {
-    if (!is_user(&lw->options->gathers[k], c->node->name))
+    if (!is_user(&lw->options->gathers[k], c->node))
       continue;
     for (uint32_t i = 0; i < c->in_count; i++) {
       value_id v = c->in[i].value;
       const struct flow_node *maker = v ? lw->walk.flow->nodes.items[op_value(c, v)->producer] : NULL;
-      if (!maker || c->in[i].guards || op_value(c, v)->rank < 1 || maker->op == FLOW_HOST ||
+      if (!maker || maker->guard_count || op_value(c, v)->rank < 1 || maker->op == FLOW_HOST ||
           strcmp(maker->name, lw->options->gathers[k].value) != 0)
         continue;
       const struct gathered *g = find(lw, &lw->options->gathers[k], v);

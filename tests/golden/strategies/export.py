@@ -414,6 +414,13 @@ def words_accumulated():
     return Job(model, keras.optimizers.Adam(0.05, gradient_accumulation_steps=2), mean_squares, [((None, 6), I), ((None, 2), F)]), ints(15, 24, 6), floats(24, 2)
 
 
+def words_loss_scale():
+    """All rows are asked whether they are finite before the optimizer's cond, and applied in it."""
+    optimizer = keras.optimizers.LossScaleOptimizer(keras.optimizers.Adam(0.05), initial_scale=8.0, dynamic_growth_steps=2)
+    model = keras.Sequential([keras.Input((6,), dtype="int32"), layers.Embedding(15, 5), layers.GlobalAveragePooling1D(), layers.Dense(2)])
+    return Job(model, optimizer, mean_squares, [((None, 6), I), ((None, 2), F)]), ints(15, 24, 6), floats(24, 2)
+
+
 def tied_square():
     """Batch, width and weights all of one size, one weight used twice, no labels but the input."""
     w = tf.Variable(floats(4, 4) * 0.5, name="w")
@@ -549,8 +556,8 @@ def adversarial_in_place():
 MODELS = {f.__name__: f for f in (
     adam, adam_fixed_batch, momentum, clip_global_norm, adamw_ema_schedule, accumulation, rmsprop_clipnorm, lion, adafactor, loss_scale, residual,
     gru, lstm_rolled, unet, vit, dlrm, dlrm_adam, dlrm_sgd, gpt2, fit, penalty, assign_sub, hand_adam, tied_square, loop_around, epochs,
-    epochs_in_place, own_iterator, two_ways, read_behind, until_close, scalars, dlrm_clip, dlrm_fixed_batch, words, words_accumulated, centre,
-    adversarial, adversarial_factored, adversarial_ftrl, adversarial_in_place, siamese, adversarial_words, dlrm_ftrl) + TABLES}
+    epochs_in_place, own_iterator, two_ways, read_behind, until_close, scalars, dlrm_clip, dlrm_fixed_batch, words, words_accumulated,
+    words_loss_scale, centre, adversarial, adversarial_factored, adversarial_ftrl, adversarial_in_place, siamese, adversarial_words, dlrm_ftrl) + TABLES}
 APART = {"residual", "siamese"}
 
 
