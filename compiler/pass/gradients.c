@@ -242,16 +242,16 @@ struct scalar_search {
   uint32_t var;    /* whose update is looked at */
 };
 
-/* Made of more than scalars: of many elements, or from nowhere. */
+/* Made of more than scalars: of many elements, or from nowhere. What this walk has cut leads nowhere any more, but it is somewhere: the mean
+ * of its square would be no square of the mean. */
 static bool is_reduction(const struct scalar_search *s, flow_id id) {
   const struct flow_node *n = s->r->flow->nodes.items[id];
   bool any = false, whole = false;
   for (uint32_t i = 0; i < node_input_count(n); i++) {
     value_id v = node_input(n, i);
-    if (!v || !reach_leads_to(s->r, v, id))
-      continue;
-    any = true;
-    whole = whole || s->raw[v] || !dtype_is_float(s->r->flow->values.items[v].dtype);
+    bool leads = v && reach_leads_to(s->r, v, id);
+    any = any || leads || (v && s->r->cut[v]);
+    whole = whole || (leads && (s->raw[v] || !dtype_is_float(s->r->flow->values.items[v].dtype)));
   }
   return !any || whole;
 }

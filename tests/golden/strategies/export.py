@@ -394,6 +394,23 @@ def scalars():
     return Plain([a, b], step, [((None, 3), F), ((None, 3), F)]), floats(24, 3), floats(24, 3)
 
 
+def scalar_ftrl():
+    """The square of a scalar's gradient is that of the mean, of which other updates are made, too."""
+    w, b = tf.Variable(floats(9, 1), name="w"), tf.Variable(0.3, name="b")
+    optimizer = keras.optimizers.Ftrl(0.1)
+    optimizer.build([w, b])
+
+    def step(*rest):
+        x, y = rest[-2:]
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(tf.nn.softplus(-y * (b + tf.reduce_sum(tf.gather(w, x), [1, 2]))))
+        optimizer.apply_gradients(zip(tape.gradient(loss, [w, b]), [w, b]))
+        return loss
+    job = Plain([w, b] + list(optimizer.variables), step, [((None, 4), I), ((None,), F)])
+    job.optimizer = optimizer
+    return job, ints(9, 24, 4), floats(24)
+
+
 def dlrm_clip():
     return dlrm(keras.optimizers.SGD(0.5, momentum=0.5, global_clipnorm=0.1))
 
@@ -556,8 +573,8 @@ def adversarial_in_place():
 MODELS = {f.__name__: f for f in (
     adam, adam_fixed_batch, momentum, clip_global_norm, adamw_ema_schedule, accumulation, rmsprop_clipnorm, lion, adafactor, loss_scale, residual,
     gru, lstm_rolled, unet, vit, dlrm, dlrm_adam, dlrm_sgd, gpt2, fit, penalty, assign_sub, hand_adam, tied_square, loop_around, epochs,
-    epochs_in_place, own_iterator, two_ways, read_behind, until_close, scalars, dlrm_clip, dlrm_fixed_batch, words, words_accumulated,
-    words_loss_scale, centre, adversarial, adversarial_factored, adversarial_ftrl, adversarial_in_place, siamese, adversarial_words, dlrm_ftrl) + TABLES}
+    epochs_in_place, own_iterator, two_ways, read_behind, until_close, scalars, scalar_ftrl, dlrm_clip, dlrm_fixed_batch,
+    words, words_accumulated, words_loss_scale, centre, adversarial, adversarial_factored, adversarial_ftrl, adversarial_in_place, siamese, adversarial_words, dlrm_ftrl) + TABLES}
 APART = {"residual", "siamese"}
 
 
