@@ -240,8 +240,32 @@ static bool takes_indices(const struct reach *r, const struct flow_node *n) {
   return false;
 }
 
-/* Whether a gradient is summed up from rows that others take too, such as a norm: then they are what is to be alike. Other sums of them
- * are none: the branches of a cond have one each. */
+/* Whether somebody takes rows without their indices; `outside`: who is in no branch. */
+static bool is_shared(const struct flow *f, const struct reach *r, value_id rows, bool outside) {
+  for (flow_id id = 1; id < f->nodes.count; id++) {
+    const struct flow_node *n = f->nodes.items[id];
+    if (n && n->op != FLOW_FETCH && !(outside && n->guard_count) && node_takes(n, rows) && !takes_indices(r, n))
+      return true;
+  }
+  return false;
+}
+
+/* What a branch has made rows of: rows from outside; NO_VALUE: none. */
+static value_id rows_handed_in(const struct reach *r, value_id rows, const struct flow_var *var) {
+  const struct flow *f = r->flow;
+  const struct flow_node *maker = f->nodes.items[f->values.items[rows].producer];
+  while (rows && maker->guard_count) {
+    rows = NO_VALUE;
+    for (uint32_t i = 0; i < node_input_count(maker) && !rows; i++)
+      if (node_input(maker, i) && gradients_has_rows(r, &f->values.items[node_input(maker, i)], var))
+        rows = node_input(maker, i);
+    maker = f->nodes.items[f->values.items[rows].producer];
+  }
+  return rows;
+}
+
+/* Whether a gradient is summed up from rows that others take too, such as a norm, or what decides whether there is a step: then they are
+ * what is to be alike. Other sums of them are none: the branches of a cond have one each. */
 static bool is_summed_of_shared_rows(const struct reach *r, value_id v, const struct flow_var *var) {
   const struct flow *f = r->flow;
   const struct flow_node *maker = f->nodes.items[f->values.items[v].producer];
@@ -249,11 +273,9 @@ static bool is_summed_of_shared_rows(const struct reach *r, value_id v, const st
     value_id rows = node_input(maker, i);
     if (!rows || !gradients_has_rows(r, &f->values.items[rows], var))
       continue;
-    for (flow_id id = 1; id < f->nodes.count; id++) {
-      const struct flow_node *n = f->nodes.items[id];
-      if (n && n->op != FLOW_FETCH && node_takes(n, rows) && !takes_indices(r, n))
-        return true;
-    }
+    value_id given = maker->guard_count ? rows_handed_in(r, rows, var) : NO_VALUE;
+    if (is_shared(f, r, rows, false) || (given && is_shared(f, r, given, true)))
+      return true;
   }
   return false;
 }

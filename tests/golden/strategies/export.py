@@ -438,6 +438,25 @@ def words_loss_scale():
     return Job(model, optimizer, mean_squares, [((None, 6), I), ((None, 2), F)]), ints(15, 24, 6), floats(24, 2)
 
 
+def words_guarded():
+    """A step that is left out where a gradient is not finite; the branch sums up the rows that were asked."""
+    table, kernel = tf.Variable(floats(15, 5), name="table"), tf.Variable(floats(5, 2), name="kernel")
+    optimizer = keras.optimizers.SGD(0.1, momentum=0.9)
+    optimizer.build([table, kernel])
+
+    def step(*rest):
+        x, y = rest[-2:]
+        with tf.GradientTape() as tape:
+            loss = mean_squares(y, tf.reduce_mean(tf.gather(table, x), 1) @ kernel)
+        rows, dense = tape.gradient(loss, [table, kernel])
+        if tf.reduce_all(tf.math.is_finite(rows.values)) and tf.reduce_all(tf.math.is_finite(dense)):
+            optimizer.apply_gradients([(rows, table), (dense, kernel)])
+        return loss
+    job = Plain([table, kernel] + list(optimizer.variables), step, [((None, 6), I), ((None, 2), F)])
+    job.optimizer = optimizer
+    return job, ints(15, 24, 6), floats(24, 2)
+
+
 def tied_square():
     """Batch, width and weights all of one size, one weight used twice, no labels but the input."""
     w = tf.Variable(floats(4, 4) * 0.5, name="w")
@@ -574,7 +593,7 @@ MODELS = {f.__name__: f for f in (
     adam, adam_fixed_batch, momentum, clip_global_norm, adamw_ema_schedule, accumulation, rmsprop_clipnorm, lion, adafactor, loss_scale, residual,
     gru, lstm_rolled, unet, vit, dlrm, dlrm_adam, dlrm_sgd, gpt2, fit, penalty, assign_sub, hand_adam, tied_square, loop_around, epochs,
     epochs_in_place, own_iterator, two_ways, read_behind, until_close, scalars, scalar_ftrl, dlrm_clip, dlrm_fixed_batch,
-    words, words_accumulated, words_loss_scale, centre, adversarial, adversarial_factored, adversarial_ftrl, adversarial_in_place, siamese, adversarial_words, dlrm_ftrl) + TABLES}
+    words, words_accumulated, words_loss_scale, words_guarded, centre, adversarial, adversarial_factored, adversarial_ftrl, adversarial_in_place, siamese, adversarial_words, dlrm_ftrl) + TABLES}
 APART = {"residual", "siamese"}
 
 
