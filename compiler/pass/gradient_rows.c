@@ -254,7 +254,7 @@ static bool is_shared(const struct flow *f, const struct reach *r, value_id rows
 static value_id rows_handed_in(const struct reach *r, value_id rows, const struct flow_var *var) {
   const struct flow *f = r->flow;
   const struct flow_node *maker = f->nodes.items[f->values.items[rows].producer];
-  while (rows && maker->guard_count) {
+  while (rows && maker && maker->guard_count) {
     rows = NO_VALUE;
     for (uint32_t i = 0; i < node_input_count(maker) && !rows; i++)
       if (node_input(maker, i) && gradients_has_rows(r, &f->values.items[node_input(maker, i)], var))
