@@ -129,11 +129,35 @@ static bool cuts_all(struct rows_search *s, value_id rows, value_id indices, boo
   return all;
 }
 
-static bool is_unique(const struct flow *f, value_id v) {
+/* Whether a node only gives integers another shape or type. */
+static bool keeps_integers(const struct flow *f, const struct flow_node *n) {
+  bool casts = n->op == FLOW_KERNEL && n->tf_op && strcmp(n->tf_op, "Cast") == 0;
+  return n->op == FLOW_ALIAS || (casts && !dtype_is_float(f->values.items[node_input(n, 0)].dtype));
+}
+
+static const struct flow_node *maker_of_indices(const struct flow *f, value_id v) {
   const struct flow_node *maker = f->nodes.items[f->values.items[v].producer];
-  while (maker->op == FLOW_ALIAS)
-    maker = f->nodes.items[f->values.items[maker->inputs.items[0]].producer];
-  return maker->tf_op && strncmp(maker->tf_op, "Unique", 6) == 0;
+  while (keeps_integers(f, maker))
+    maker = f->nodes.items[f->values.items[node_input(maker, 0)].producer];
+  return maker;
+}
+
+static bool is_of_unique(const struct flow_node *maker) { return maker->tf_op && strncmp(maker->tf_op, "Unique", 6) == 0; }
+
+/* What was looked up is each there once; the number of each that came to Unique is made beside others. */
+static bool is_unique(const struct flow *f, value_id indices) {
+  const struct flow_node *maker = maker_of_indices(f, indices);
+  return is_of_unique(maker) && maker->outputs.count == 1;
+}
+
+static bool is_made_of_unique(const struct flow *f, value_id v) {
+  bool *seen = calloc(f->nodes.count + 1, 1), made = false;
+  seen[f->values.items[v].producer] = true;
+  reach_mark_sources(f, seen);
+  for (flow_id id = 1; id < f->nodes.count && !made; id++)
+    made = seen[id] && is_of_unique(f->nodes.items[id]);
+  free(seen);
+  return made;
 }
 
 /* Whether a value is made of another one; of NO_VALUE: of a gradient. */
@@ -148,9 +172,9 @@ static bool is_made_of(const struct flow *f, value_id v, value_id of) {
 }
 
 /* Whether a worker has added up its rows by their indices already: an optimizer that squares them would add the squares of the workers'
- * sums. Where the lookup itself was of unique indices the rows were never apart. */
+ * sums. Where the lookup itself was of unique indices the rows were never apart: they are added up when they are those of all workers. */
 static bool are_added_up(const struct flow *f, value_id rows, value_id indices) {
-  return is_unique(f, indices) && !is_made_of(f, rows, indices);
+  return is_of_unique(maker_of_indices(f, indices)) && (!is_unique(f, indices) || !is_made_of(f, rows, indices));
 }
 
 /* Whether rows are no gradient but what is stored in the variable: those of all workers are, and none is a share of a mean. */
@@ -218,10 +242,16 @@ static bool cut_pair(struct rows_search *s, const struct rows_pair *pair, uint32
     return false;
   if (!cuts_all(s, rows, indices, pair->are_own))
     return false;
+  struct gradient found = {.value = rows, .var = var, .kind = GRADIENT_ROWS, .pair = number, .is_stored = stored};
+  if (!stored && is_made_of_unique(s->r->flow, indices))
+    found.once = is_unique(s->r->flow, indices) ? ROWS_ONCE : ROWS_OF_ONCE;
   if (!has_rows)
-    vec_push(&out->items, (struct gradient){.value = rows, .var = var, .kind = GRADIENT_ROWS, .pair = number, .is_stored = stored});
+    vec_push(&out->items, found);
+  found.value = indices;
+  found.kind = GRADIENT_INDICES;
+  found.is_stored = false;
   if (!has_indices)
-    vec_push(&out->items, (struct gradient){.value = indices, .var = var, .kind = GRADIENT_INDICES, .pair = number});
+    vec_push(&out->items, found);
   return true;
 }
 

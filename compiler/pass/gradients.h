@@ -10,13 +10,20 @@ enum gradient_kind {
   GRADIENT_ROWS,   /* rows of a gradient, ... */
   GRADIENT_INDICES /* ... and where they are in the variable: those of all workers behind each other */
 };
+/* Whether a worker has looked up each index once, as one machine would have done with the indices of all. */
+enum rows_once {
+  ROWS_AS_THEY_COME,
+  ROWS_ONCE,   /* the indices are unique */
+  ROWS_OF_ONCE /* they are made of such: a part of them, several lists of them, others that need not be unique */
+};
 struct gradient {
   value_id value;
   uint32_t var; /* the variable whose update it was found from: it is applied where that lives */
   enum gradient_kind kind;
-  uint32_t pair;     /* of rows and indices: those that are as many on each worker have one number */
-  bool is_stored;    /* rows that are no gradient: no mean is made of them */
-  value_id gathered; /* rows and indices: those of all workers, where the flow has been lowered with them; 0: not yet */
+  uint32_t pair;       /* of rows and indices: those that are as many on each worker have one number */
+  bool is_stored;      /* rows that are no gradient: no mean is made of them */
+  enum rows_once once; /* of rows and indices */
+  value_id gathered;   /* rows and indices: those of all workers, where the flow has been lowered with them; 0: not yet */
 };
 struct gradients {
   VEC(struct gradient) items;

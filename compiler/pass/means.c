@@ -44,12 +44,88 @@ static const char **takers_of(struct build *b, const struct flow *f, value_id v,
   return copy;
 }
 
-static void ask_for_rows(struct build *b, const struct means *m, uint32_t entry) {
+/* Whether a node adds up rows by their indices. */
+static bool adds_up(const struct flow_node *n) {
+  return n->tf_op && (strcmp(n->tf_op, "UnsortedSegmentSum") == 0 || strstr(n->tf_op, "ScatterAdd") || strstr(n->tf_op, "ScatterSub"));
+}
+
+/* Whether it makes a multiple of its one input that is marked, by a number. */
+static bool scales(const struct flow *f, const struct flow_node *n, const bool *marked) {
+  bool divides = n->tf_op && strcmp(n->tf_op, "RealDiv") == 0, multiplies = n->tf_op && strcmp(n->tf_op, "Mul") == 0;
+  if (n->op == FLOW_ALIAS || (n->tf_op && (strcmp(n->tf_op, "Neg") == 0 || strcmp(n->tf_op, "Cast") == 0)))
+    return true;
+  bool fits = node_input_count(n) == 2 && (multiplies || (divides && marked[node_input(n, 0)]));
+  return fits && f->values.items[node_input(n, marked[node_input(n, 0)])].rank == 0;
+}
+
+/* Whether all that is made of rows, before they are added up, is a multiple of them: then it is all one who adds them up first. */
+static bool are_only_summed(const struct flow *f, const struct gradient *rows, const bool *for_gradient) {
+  bool *of_rows = calloc(f->values.count + 1, 1), only = true;
+  of_rows[rows->value] = true;
+  for (flow_id id = 1; id < f->nodes.count && only; id++) {
+    const struct flow_node *n = f->nodes.items[id];
+    uint32_t count = 0;
+    for (uint32_t i = 0; n && !for_gradient[id] && n->op != FLOW_FETCH && i < node_input_count(n); i++)
+      count += node_input(n, i) && of_rows[node_input(n, i)];
+    if (count == 0 || (count == 1 && adds_up(n)))
+      continue;
+    only = count == 1 && scales(f, n, of_rows);
+    for (uint32_t i = 0; i < n->outputs.count; i++)
+      of_rows[n->outputs.items[i]] = true;
+  }
+  free(of_rows);
+  return only;
+}
+
+/* Whether rows that were of one index each are to be so when they are those of all workers. */
+static bool wants_once(const struct flow *f, const struct gradients *g, const struct gradient *of, const bool *for_gradient) {
+  for (uint32_t i = 0; i < g->items.count; i++) {
+    const struct gradient *rows = &g->items.items[i];
+    if (rows->kind == GRADIENT_ROWS && rows->pair == of->pair && rows->once && !rows->gathered && !are_only_summed(f, rows, for_gradient))
+      return true;
+  }
+  return false;
+}
+
+/* The indices of a pair; NULL: they are several lists, or not all rows and indices are of one each. */
+static const struct gradient *sole_indices(const struct gradients *g, uint32_t pair) {
+  const struct gradient *found = NULL;
+  for (uint32_t i = 0; i < g->items.count; i++) {
+    const struct gradient *x = &g->items.items[i];
+    if (x->kind < GRADIENT_ROWS || x->pair != pair || x->gathered)
+      continue;
+    if (x->once != ROWS_ONCE || (found && x->kind == GRADIENT_INDICES))
+      return NULL;
+    found = x->kind == GRADIENT_INDICES ? x : found;
+  }
+  return found;
+}
+
+/* The node of the indices of which all workers' are to be there once; NULL: they are as they come. */
+static status find_indices(const struct build *b, const struct entry *e, const struct gradients *g, const struct gradient *of,
+                           const bool *for_gradient, const char **out) {
+  const struct flow *f = e->flow;
+  *out = NULL;
+  if (!wants_once(f, g, of, for_gradient))
+    return OK;
+  const struct gradient *indices = sole_indices(g, of->pair);
+  if (!indices)
+    return fail(UNIMPLEMENTED,
+                "entry %s: --strategy %s: '%s': gradients of rows that were looked up by Unique indices, which were then changed or joined "
+                "with others, are not only summed up: look the table up by the Unique indices themselves, or take an optimizer that adds "
+                "up the rows of one index",
+                e->name, b->options.strategy, f->nodes.items[f->values.items[of->value].producer]->name);
+  *out = f->nodes.items[f->values.items[indices->value].producer]->name;
+  return OK;
+}
+
+static status ask_for_rows(struct build *b, const struct means *m, uint32_t entry) {
   const struct flow *f = b->entries.items[entry].flow;
   const struct gradients *g = &m->gradients[entry];
   bool *for_gradient = calloc(f->nodes.count + 1, 1);
   gradients_mark(f, g, for_gradient);
-  for (uint32_t i = 0; i < g->items.count; i++) {
+  status result = OK;
+  for (uint32_t i = 0; i < g->items.count && result == OK; i++) {
     if (g->items.items[i].kind < GRADIENT_ROWS || g->items.items[i].gathered)
       continue;
     struct lower_gather what = {.value = f->nodes.items[f->values.items[g->items.items[i].value].producer]->name};
@@ -57,11 +133,13 @@ static void ask_for_rows(struct build *b, const struct means *m, uint32_t entry)
     what.makers = takers_of(b, f, g->items.items[i].value, for_gradient, true, &what.maker_count);
     what.is_mean = g->items.items[i].kind == GRADIENT_ROWS && !g->items.items[i].is_stored;
     what.pair = g->items.items[i].pair;
+    result = find_indices(b, &b->entries.items[entry], g, &g->items.items[i], for_gradient, &what.indices);
     what.key = FIRST_GATHER + b->gathers.count;
     what.workers = sync_workers(b);
     vec_push(&b->gathers, what);
   }
   free(for_gradient);
+  return result;
 }
 
 /* The variable whose rows are not gathered. */
@@ -103,7 +181,7 @@ static status find_rows(struct build *b, struct means *m) {
     return check_rows(b, m);
   for (uint32_t i = 0; i < b->entries.count; i++)
     if (m->gradients[i].wants_rows)
-      ask_for_rows(b, m, i);
+      TRY(ask_for_rows(b, m, i));
   if (b->gathers.count)
     means_deinit(m); /* it is found again in what is lowered with them */
   return OK;

@@ -157,7 +157,7 @@ status lower_call_node(struct op_call *c) {
     return fail(UNIMPLEMENTED, "op not supported");
   c->lw->wants.value = NO_VALUE;
   c->lw->wants.axis = false;
-  lower_gather_inputs(c);
+  TRY(lower_gather_inputs(c));
   c->lw->wants.size = NO_DIM;
   c->lw->wants.var = 0;
   status s = c->row->build(c);

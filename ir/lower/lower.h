@@ -85,6 +85,7 @@ struct lower_gather {
   uint32_t user_count, maker_count;
   uint32_t pair;        /* rows and their indices have one number in an entry, and one size */
   bool is_mean;         /* divided by the number of workers */
+  const char *indices;  /* the node that makes those, where all workers' are to be there once, with one row each; else NULL */
   int64_t workers, key; /* of the group that meets */
 };
 struct frame;

@@ -58,7 +58,7 @@ value_id op_bool(struct op_call *c, bool value);
 /* lower_call.c: whether an op so far may have changed the variable. */
 bool lower_may_have_changed(const struct lower *lw, uint32_t var);
 /* lower_gather.c: inputs of the call that lower_options.gathers asks for. */
-void lower_gather_inputs(struct op_call *c);
+status lower_gather_inputs(struct op_call *c);
 /* loop_frames.c: the loops of a graph (frames of Enter and Exit); NULL when it has none. Errors name the node. */
 status loops_find(struct lower *lw, const struct graph *graph, const uint32_t *order, struct loops **out);
 
