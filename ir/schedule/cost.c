@@ -401,9 +401,11 @@ static double block_step_cycles(const struct machine *machine, const struct tile
 #define STAYS_SHARE 0.99    /* of the rate of copied panels: vectors that come from L2 (Zen 5) */
 #define ROWS_STAY 0.8       /* of L2: with more rows beside a block that is read in place, each task gets them anew, */
 #define ROWS_AGAIN_CYCLES 5 /* a vector of them (Zen 5) */
+#define STAYS_BESIDE 0.25   /* of L2: more of it does not stay beside copies, and beside a result that is written (Zen 4) */
 bool product_may_stay(const struct machine *machine, const struct product_work *w, const struct product_blocks *b) {
   bool is_measured = rates_of(machine)->stays_line[b->copies_rows][b->copies_rows ? PLACE_NEAR : PLACE_FAR] > 0;
-  return is_measured && !w->is_along && product_is_far(machine, w) != b->copies_rows;
+  bool is_small = w->k * w->width * w->bytes <= STAYS_BESIDE * (double)machine->bytes[LEVEL_L2];
+  return is_measured && !w->is_along && (b->copies_rows ? is_small : product_is_far(machine, w));
 }
 bool product_may_be_narrow(const struct machine *machine, const struct product_work *w) {
   const struct rates *rates = rates_of(machine);

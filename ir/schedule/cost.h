@@ -149,7 +149,7 @@ struct product_blocks {
   bool pairs;                           /* of terms, which are multiplied and added up together */
   bool asks;                            /* and the next block's are asked for while this one is summed up */
 };
-/* Whether a block may be read in place: a far one, of which L2 gives what tiles take; a near one beside rows that are copied. */
+/* Whether a block may be read in place: a far one, of which L2 gives what tiles take; a small one beside rows that are copied. */
 bool product_may_stay(const struct machine *machine, const struct product_work *work, const struct product_blocks *blocks);
 /* Whether narrow tasks are worth a thought: not where each of them gets rows from beyond L2 anew. And whether a second factor is asked for
  * a block ahead by narrow tasks: it lies along the columns, the first one along the sum, its lines from beyond L2 are waited for, and so

@@ -302,6 +302,7 @@ static const struct choice_case cases[] = {
   {"not by so many rows that a hint does not last", PRODUCT("1024", "2048", "2048", ""), "znver4", "fetch b at pk ahead 16"},
   {"a near factor stays where it lies beside rows that are copied, whose groups go into the parts", ACROSS("3136", "64", "1024"), "znver4",
    "split m 8 -> ms mi; split ms 7 -> mt mo; split mt 7 -> mc mb; order mc no mb mo nj mi ni; stage a at mb by mo k mi"},
+  {"a larger one is copied", ACROSS("3136", "128", "1024"), "znver4", "stage b at no by nj k ni"},
   {"beyond L3 the CPU's own guess is left alone", PRODUCT("1", "2048", "1024", ""), "x86-64-v4", "under ki in register; run nt tasks"},
   {"few rows, and a factor in many pages", PRODUCT("5", "4096", "1024", ""), "znver4", "split n 32 -> ns ni; split ns 16 -> nt no"},
   {"few rows in one tile, where they find its pages", PRODUCT("5", "2000", "1024", ""), "znver4",
