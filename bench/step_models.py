@@ -174,5 +174,6 @@ MODELS = {m.name: m for m in (
     Model("lenet_inference", _only_x((1, 28, 28, 1)), lenet, lenet_terms(1, True), "", 0, True),
     Model("mlp_inference", _only_x((1, 784)), mlp((784, 128, 10)), 784 * 128 + 128 * 10, "", 0, True),
     Model("served_mlp", _only_x((32, 1024)), mlp((1024, 2048, 1024, 100)), 32 * (1024 * 2048 + 2048 * 1024 + 1024 * 100), "", 0, True),
+    Model("served_row", _only_x((1, 1024)), mlp((1024,) * 25), 24 * 1024 * 1024, "", 0, True),
     Model("almost_nothing", _only_x((16, 4)), almost_nothing, 2 * 16 * 4, "sgd", 1e-2),
 )}

@@ -150,24 +150,29 @@ static bool is_unique(const struct flow *f, value_id indices) {
   return is_of_unique(maker) && maker->outputs.count == 1;
 }
 
+/* By node: whether a value is made of what it makes. Freed by the caller. */
+static bool *sources_of(const struct flow *f, value_id v) {
+  bool *sources = calloc(f->nodes.count + 1, 1);
+  sources[f->values.items[v].producer] = true;
+  reach_mark_sources(f, sources);
+  return sources;
+}
 static bool is_made_of_unique(const struct flow *f, value_id v) {
-  bool *seen = calloc(f->nodes.count + 1, 1), made = false;
-  seen[f->values.items[v].producer] = true;
-  reach_mark_sources(f, seen);
+  bool *sources = sources_of(f, v), made = false;
   for (flow_id id = 1; id < f->nodes.count && !made; id++)
-    made = seen[id] && is_of_unique(f->nodes.items[id]);
-  free(seen);
+    made = sources[id] && is_of_unique(f->nodes.items[id]);
+  free(sources);
   return made;
 }
 
 /* Whether a value is made of another one; of NO_VALUE: of a gradient. */
 static bool is_made_of(const struct flow *f, value_id v, value_id of) {
-  bool *seen = calloc(f->nodes.count + 1, 1), made = false;
-  seen[f->values.items[v].producer] = true;
-  reach_mark_sources(f, seen);
-  for (flow_id id = 1; id < f->nodes.count && !made; id++)
-    made = seen[id] && (of ? node_takes(f->nodes.items[id], of) : f->nodes.items[id]->name && gradient_name_is(f->nodes.items[id]->name));
-  free(seen);
+  bool *sources = sources_of(f, v), made = false;
+  for (flow_id id = 1; id < f->nodes.count && !made; id++) {
+    const struct flow_node *n = f->nodes.items[id];
+    made = sources[id] && (of ? node_takes(n, of) : n->name && gradient_name_is(n->name));
+  }
+  free(sources);
   return made;
 }
 

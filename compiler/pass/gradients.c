@@ -242,8 +242,8 @@ struct scalar_search {
   uint32_t var;    /* whose update is looked at */
 };
 
-/* Made of more than scalars: of many elements, or from nowhere. What this walk has cut leads nowhere any more, but it is somewhere: the mean
- * of its square would be no square of the mean. */
+/* Made of more than scalars: of many elements, or from nowhere. What this walk has cut leads nowhere any more, but it is somewhere: the
+ * mean of its square would be no square of the mean. */
 static bool is_reduction(const struct scalar_search *s, flow_id id) {
   const struct flow_node *n = s->r->flow->nodes.items[id];
   bool any = false, whole = false;

@@ -452,19 +452,17 @@ static int64_t most_parts(const struct blocked *b) {
 static bool has_fewer_tasks(const struct blocked *b, int64_t than) {
   return b->work.batch * b->blocks.row_tasks * b->blocks.column_tasks < (double)than;
 }
-/* While few rows meet a block, they ask for the next one. */
-static bool may_ask(const struct blocked *b) {
-  return product_may_be_asked_for(b->n->machine, &b->work) && !b->is_open && b->terms < b->k && b->terms % ASKING_TERMS == 0;
-}
 static void propose_narrow(const struct blocked *b, struct candidates *out) {
   struct blocked sized = *b;
-  sized.blocks.is_narrow = true;
+  const struct machine *machine = b->n->machine;
+  bool may_be_narrow = product_may_be_narrow(machine, &b->work), may_ask = product_may_be_asked_for(machine, &b->work) && !b->is_open;
   bool is_plain = !b->computed[0] && !b->computed[1] && !b->is_open_sum && !b->is_open_width;
-  if (!is_plain || !choose_sizes(&sized, 1) || b->work.batch * sized.blocks.column_tasks < NARROW_TASKS)
+  sized.blocks.is_narrow = true;
+  if (!is_plain || !(may_be_narrow || may_ask) || !choose_sizes(&sized, 1) || b->work.batch * sized.blocks.column_tasks < NARROW_TASKS)
     return;
-  if (product_may_be_narrow(b->n->machine, &b->work))
+  if (may_be_narrow)
     propose(&sized, out);
-  sized.blocks.asks = may_ask(&sized);
+  sized.blocks.asks = may_ask && sized.terms < sized.k && sized.terms % ASKING_TERMS == 0;
   if (sized.blocks.asks)
     propose(&sized, out);
 }

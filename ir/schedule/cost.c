@@ -490,7 +490,7 @@ double product_panel_cycles(const struct machine *machine, const struct product_
   double cycles = tiles * whole + panel_tile_cycles(machine, w, rest, (double)vectors);
   double bytes = w->k * (double)vectors * w->lanes * w->bytes;
   bool is_far = product_is_far(machine, w), streams = w->m <= (double)rows; /* one tile meets a panel, which comes as fast as it can */
-  double lines = is_far && !panels_stream(machine, w, (double)rows) ? bytes / machine->bandwidth[LEVEL_L3] : 0;
+  double lines = is_far && !panels_stream(machine, w, (double)rows) ? bytes / machine->bandwidth[LEVEL_L3] : 0; /* else its tile's least */
   double waits = is_far && !streams ? bytes / LINE_BYTES * rates_of(machine)->panel_line[asks] : 0;
   cycles += product_rows_stream(machine, w) ? w->k * divide_up(w->m, w->lanes) * stream_line(machine, w) : 0;
   return w->batch * strips * (cycles + waits > lines ? cycles + waits : lines);
